@@ -1,0 +1,128 @@
+//! Typed rows of the configuration tables.
+
+/// A row of mysql_servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRow {
+    /// hostgroup_id
+    pub hostgroup_id: u32,
+    /// hostname, trimmed
+    pub hostname: String,
+    /// port
+    pub port: u16,
+    /// gtid_port
+    pub gtid_port: u16,
+    /// status
+    pub status: ConfiguredStatus,
+    /// weight, 0 to 10,000,000
+    pub weight: u32,
+    /// compression
+    pub compression: bool,
+    /// max_connections
+    pub max_connections: u32,
+    /// max_replication_lag, seconds
+    pub max_replication_lag: u32,
+    /// use_ssl
+    pub use_ssl: bool,
+    /// max_latency_ms
+    pub max_latency_ms: u32,
+    /// comment
+    pub comment: String,
+}
+
+/// Statuses that mysql_servers may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfiguredStatus {
+    /// ONLINE
+    Online,
+    /// SHUNNED
+    Shunned,
+    /// OFFLINE_SOFT
+    OfflineSoft,
+    /// OFFLINE_HARD
+    OfflineHard,
+}
+
+/// A row of mysql_replication_hostgroups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicationHostgroupRow {
+    /// writer_hostgroup
+    pub writer_hostgroup: u32,
+    /// reader_hostgroup
+    pub reader_hostgroup: u32,
+    /// check_type, lower case
+    pub check_type: String,
+    /// comment
+    pub comment: String,
+}
+
+/// A row of mysql_aws_rds_bgd_hostgroups. Green hostgroups are NULL only in rows that discovery makes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BgdHostgroupRow {
+    /// writer_hostgroup, the deployment's key
+    pub writer_hostgroup: u32,
+    /// reader_hostgroup
+    pub reader_hostgroup: u32,
+    /// green_writer_hostgroup
+    pub green_writer_hostgroup: Option<u32>,
+    /// green_reader_hostgroup
+    pub green_reader_hostgroup: Option<u32>,
+    /// active
+    pub active: bool,
+    /// writer_is_also_reader
+    pub writer_is_also_reader: bool,
+    /// check_interval_ms, 100 to 600,000
+    pub check_interval_ms: u32,
+    /// check_timeout_ms, 80 to 3,000
+    pub check_timeout_ms: u32,
+    /// comment
+    pub comment: String,
+}
+
+/// Everything LOAD MYSQL SERVERS commits at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServersConfig {
+    /// mysql_servers
+    pub servers: Vec<ServerRow>,
+    /// mysql_replication_hostgroups
+    pub replication: Vec<ReplicationHostgroupRow>,
+    /// mysql_aws_rds_bgd_hostgroups
+    pub bgd: Vec<BgdHostgroupRow>,
+}
+
+/// A row of mysql_users.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserRow {
+    /// username
+    pub username: String,
+    /// password as stored: clear, `*HEX` or another form
+    pub password: String,
+    /// active
+    pub active: bool,
+    /// use_ssl
+    pub use_ssl: bool,
+    /// default_hostgroup
+    pub default_hostgroup: u32,
+    /// default_schema
+    pub default_schema: Option<String>,
+    /// schema_locked
+    pub schema_locked: bool,
+    /// transaction_persistent
+    pub transaction_persistent: bool,
+    /// fast_forward
+    pub fast_forward: bool,
+    /// backend
+    pub backend: bool,
+    /// frontend
+    pub frontend: bool,
+    /// max_connections
+    pub max_connections: u32,
+    /// attributes
+    pub attributes: String,
+    /// comment
+    pub comment: String,
+}
+impl std::fmt::Debug for UserRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserRow").field("username", &self.username).finish_non_exhaustive()
+    }
+}

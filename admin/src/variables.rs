@@ -1,0 +1,89 @@
+//! The variables: one typed struct, one registry entry each.
+
+use std::time::Duration;
+
+/// Which addresses `mysql-resolution_family` allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResolutionFamily {
+    /// Any
+    System,
+    /// IPv4 only
+    Ipv4,
+    /// IPv6 only
+    Ipv6,
+}
+
+/// All variables in force. Field names follow the variables' names; durations are typed.
+#[derive(Clone, PartialEq)]
+pub struct Variables {
+    /// admin-admin_credentials, user and password pairs
+    pub admin_credentials: Vec<(String, String)>,
+    /// admin-mysql_ifaces
+    pub admin_interfaces: String,
+    /// mysql-interfaces
+    pub mysql_interfaces: String,
+    /// sqliteserver-mysql_ifaces
+    pub sqliteserver_interfaces: String,
+    /// sqliteserver-read_only
+    pub sqliteserver_read_only: bool,
+    /// mysql-server_version
+    pub server_version: String,
+    /// mysql-default_authentication_plugin is caching_sha2_password (else mysql_native_password)
+    pub default_plugin_sha2: bool,
+    /// mysql-max_allowed_packet, bytes
+    pub max_allowed_packet: usize,
+    /// mysql-max_connections
+    pub max_connections: usize,
+    /// mysql-wait_timeout (ms)
+    pub wait_timeout: Duration,
+    /// mysql-have_ssl
+    pub have_ssl: bool,
+    /// mysql-multiplexing
+    pub multiplexing: bool,
+    /// mysql-free_connections_pct
+    pub free_connections_pct: u32,
+    /// mysql-connect_timeout_client (ms): the whole login of a client
+    pub connect_timeout_client: Duration,
+    /// mysql-connect_timeout_server (ms): one backend connect
+    pub connect_timeout_server: Duration,
+    /// mysql-connect_timeout_server_max (ms): the longest a statement waits for a usable server
+    pub connect_timeout_server_max: Duration,
+    /// mysql-connect_retries_on_failure
+    pub connect_retries_on_failure: u32,
+    /// mysql-connect_retries_delay (ms)
+    pub connect_retries_delay: Duration,
+    /// mysql-shun_on_failures
+    pub shun_on_failures: u32,
+    /// mysql-shun_recovery_time_sec
+    pub shun_recovery_time: Duration,
+    /// mysql-monitor_enabled
+    pub monitor_enabled: bool,
+    /// mysql-monitor_username
+    pub monitor_username: String,
+    /// mysql-monitor_password
+    pub monitor_password: String,
+    /// mysql-monitor_history (ms)
+    pub monitor_history: Duration,
+    /// mysql-monitor_connect_timeout (ms)
+    pub monitor_connect_timeout: Duration,
+    /// mysql-monitor_ping_interval (ms): idle monitor connections are kept ten times as long
+    pub monitor_ping_interval: Duration,
+    /// mysql-monitor_read_only_interval (ms)
+    pub monitor_read_only_interval: Duration,
+    /// mysql-monitor_read_only_timeout (ms)
+    pub monitor_read_only_timeout: Duration,
+    /// mysql-monitor_read_only_max_timeout_count
+    pub monitor_read_only_max_timeout_count: u32,
+    /// mysql-monitor_writer_is_also_reader
+    pub monitor_writer_is_also_reader: bool,
+    /// mysql-monitor_threads_max
+    pub monitor_threads_max: usize,
+    /// mysql-monitor_local_dns_cache_ttl (ms); 0 disables the cache
+    pub dns_cache_ttl: Duration,
+    /// mysql-monitor_local_dns_cache_refresh_interval (ms); 0 disables the cache
+    pub dns_cache_refresh_interval: Duration,
+    /// mysql-monitor_dns_server, `address:port`; None: the system's resolver
+    pub dns_server: Option<std::net::SocketAddr>,
+    /// mysql-resolution_family
+    pub resolution_family: ResolutionFamily,
+}

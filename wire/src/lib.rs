@@ -1,0 +1,18 @@
+//! The MySQL client/server protocol, both sides, over blocking sockets.
+//!
+//! This crate knows packets, logins, result sets and TLS. It knows no configuration, no pools and no SQLite.
+
+pub mod auth;
+pub mod backend;
+pub mod channel;
+pub mod error;
+pub mod login;
+pub mod reply;
+pub mod serve;
+pub mod service;
+pub mod socket;
+pub mod tls;
+pub mod tracker;
+
+pub use error::{SqlError, WireError};
+pub use mysql_common::constants::{CapabilityFlags, ColumnType, Command, StatusFlags};
