@@ -1,10 +1,21 @@
 //! Servers in hostgroups: status, placement and selection. Pure: no IO, no clock, no lock of its own.
 
-use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow, ServersConfig};
+mod load;
+mod placement;
+pub mod rows;
+mod select;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+pub use select::{Unavailable, shun_time};
+pub use status::{BgdStatus, ServerStatus};
 
 /// A hostgroup's number.
 pub type HostgroupId = u32;
@@ -30,21 +41,6 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A server's status at run time. Text forms as ProxySQL prints them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ServerStatus {
-    /// ONLINE
-    Online,
-    /// SHUNNED: by configuration or after connect failures
-    Shunned,
-    /// OFFLINE_SOFT
-    OfflineSoft,
-    /// OFFLINE_HARD
-    OfflineHard,
-    /// SHUNNED_AWS_BGD: an unmapped blue reader during a switchover; never recovers by itself
-    ShunnedAwsBgd,
-}
-
 /// One server in one hostgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
@@ -54,28 +50,6 @@ pub struct Server {
     pub status: ServerStatus,
     /// When a shun caused by connect failures ends; `None` for a configured SHUNNED.
     pub shunned_until: Option<Instant>,
-}
-
-/// States of a deployment, in order (contract: "ProxySQL State Machine").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub enum BgdStatus {
-    /// NONE
-    #[default]
-    None,
-    /// AVAILABLE
-    Available,
-    /// WRITER_SWITCHOVER_INITIATED
-    WriterSwitchoverInitiated,
-    /// WRITER_SWITCHOVER_IN_PROGRESS
-    WriterSwitchoverInProgress,
-    /// WRITER_SWITCHOVER_POST_PROCESSING
-    WriterSwitchoverPostProcessing,
-    /// WRITER_SWITCHOVER_COMPLETED
-    WriterSwitchoverCompleted,
-    /// READER_SWITCHOVER_IN_PROGRESS
-    ReaderSwitchoverInProgress,
-    /// SWITCHOVER_COMPLETED
-    SwitchoverCompleted,
 }
 
 /// A deployment at run time.
@@ -93,44 +67,22 @@ pub struct Deployment {
 #[derive(Debug, Default)]
 pub struct Hostgroups {
     groups: BTreeMap<HostgroupId, BTreeMap<Endpoint, Server>>,
+    /// Attributes that mysql_servers gives an endpoint in a hostgroup, so that one that leaves and returns has its own
+    /// again rather than those of the hostgroup it was in meanwhile.
+    configured: BTreeMap<(HostgroupId, Endpoint), ServerRow>,
     replication: Vec<ReplicationHostgroupRow>,
     deployments: BTreeMap<HostgroupId, Deployment>,
     generation: u64,
 }
 
-/// Why no server could be chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unavailable {
-    /// The hostgroup has no usable server now.
-    NoServer,
-    /// Servers are usable but all at max_connections.
-    Full,
-}
-
 impl Hostgroups {
-    /// Applies LOAD MYSQL SERVERS: placement is the configured one again, run-time additions vanish, deployments keep
-    /// their status. Returns what was ignored, in words.
-    pub fn load(&mut self, _config: &ServersConfig) -> Vec<String> {
-        unimplemented!()
-    }
     /// Grows with each `load` (and each auto-generated deployment), never with run-time placement.
     pub fn generation(&self) -> u64 {
         self.generation
     }
-    /// Chooses a server of a hostgroup for one more connection or statement: ONLINE (a connect-failure shun whose time is over becomes
-    /// ONLINE), below max_connections by `in_use`, weighted by `weight` with `random`; weight 0 never.
-    pub fn select(
-        &mut self,
-        _hostgroup: HostgroupId,
-        _now: Instant,
-        _random: u64,
-        _in_use: impl Fn(&Endpoint) -> usize,
-    ) -> Result<(Endpoint, ServerRow), Unavailable> {
-        unimplemented!()
-    }
     /// The server of an endpoint in a hostgroup.
-    pub fn server(&self, _hostgroup: HostgroupId, _endpoint: &Endpoint) -> Option<&Server> {
-        unimplemented!()
+    pub fn server(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<&Server> {
+        self.groups.get(&hostgroup)?.get(endpoint)
     }
     /// Members of one hostgroup.
     pub fn members(&self, hostgroup: HostgroupId) -> impl Iterator<Item = (&Endpoint, &Server)> {
@@ -150,61 +102,23 @@ impl Hostgroups {
     pub fn deployments(&self) -> &BTreeMap<HostgroupId, Deployment> {
         &self.deployments
     }
-    /// Publishes a deployment's status.
-    pub fn set_bgd_status(&mut self, _writer_hostgroup: HostgroupId, _status: BgdStatus) {
-        unimplemented!()
-    }
-    /// Applies a read_only result to every replication pair that has the endpoint. Returns a line for the log for each move.
-    pub fn apply_read_only(
-        &mut self,
-        _endpoint: &Endpoint,
-        _read_only: bool,
-        _writer_is_also_reader: bool,
-    ) -> Vec<String> {
-        unimplemented!()
-    }
-    /// Moves a server from the writer to the reader hostgroup (read_only=1 action): copied there if absent (SHUNNED becomes ONLINE),
-    /// OFFLINE_HARD in the writer hostgroup.
-    pub fn demote(&mut self, _writer: HostgroupId, _reader: HostgroupId, _endpoint: &Endpoint) {
-        unimplemented!()
-    }
-    /// Ensures a server is in the writer hostgroup, and in the reader hostgroup exactly if `also_reader`.
-    pub fn configure_writer(
-        &mut self,
-        _writer: HostgroupId,
-        _reader: HostgroupId,
-        _endpoint: &Endpoint,
-        _also_reader: bool,
-    ) {
-        unimplemented!()
-    }
-    /// Adds the green writer to its hostgroup if no row but OFFLINE_HARD is there (weight 1, max_connections 1000, use_ssl 0). True if added.
-    pub fn add_green_writer(&mut self, _hostgroup: HostgroupId, _endpoint: &Endpoint) -> bool {
-        unimplemented!()
-    }
-    /// ONLINE -> SHUNNED_AWS_BGD. True if it changed.
-    pub fn shun_aws_bgd(&mut self, _hostgroup: HostgroupId, _endpoint: &Endpoint) -> bool {
-        unimplemented!()
-    }
-    /// SHUNNED_AWS_BGD -> ONLINE. True if it changed.
-    pub fn unshun_aws_bgd(&mut self, _hostgroup: HostgroupId, _endpoint: &Endpoint) -> bool {
-        unimplemented!()
-    }
-    /// Shuns an endpoint everywhere after connect failures.
-    pub fn shun_failed(&mut self, _endpoint: &Endpoint, _until: Instant) {
-        unimplemented!()
+    /// Publishes a deployment's status. A deployment that LOAD removed meanwhile has none to publish.
+    pub fn set_bgd_status(&mut self, writer_hostgroup: HostgroupId, status: BgdStatus) {
+        if let Some(deployment) = self.deployments.get_mut(&writer_hostgroup) {
+            deployment.status = status;
+        }
     }
     /// Removes OFFLINE_HARD servers that `in_use` says hold no connection.
-    pub fn purge(&mut self, _in_use: impl Fn(HostgroupId, &Endpoint) -> usize) {
-        unimplemented!()
+    pub fn purge(&mut self, in_use: impl Fn(HostgroupId, &Endpoint) -> usize) {
+        self.groups.retain(|id, group| {
+            group.retain(|endpoint, server| {
+                server.status != ServerStatus::OfflineHard || in_use(*id, endpoint) > 0
+            });
+            !group.is_empty()
+        });
     }
-    /// Whether new statements may use a server: ONLINE.
-    pub fn usable(&self, _hostgroup: HostgroupId, _endpoint: &Endpoint) -> bool {
-        unimplemented!()
-    }
-}
 
-/// For how long a server stays shunned after connect failures: min(recovery, connect_max/1000 - 1 s), at least 1 s.
-pub fn shun_time(_recovery: Duration, _connect_max: Duration) -> Duration {
-    unimplemented!()
+    fn server_mut(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<&mut Server> {
+        self.groups.get_mut(&hostgroup)?.get_mut(endpoint)
+    }
 }

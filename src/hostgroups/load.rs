@@ -1,0 +1,97 @@
+//! LOAD MYSQL SERVERS: the configured placement comes back, what happened at run time is forgotten.
+
+use super::{Deployment, Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
+use admin::rows::{BgdHostgroupRow, ServerRow, ServersConfig};
+use std::collections::{BTreeMap, HashSet};
+
+impl Hostgroups {
+    /// Applies LOAD MYSQL SERVERS: placement is the configured one again, run-time additions vanish, deployments keep
+    /// their status. Returns what was ignored, in words.
+    ///
+    /// A server that is gone or configured OFFLINE_HARD stays as OFFLINE_HARD until [`Hostgroups::purge`] finds it
+    /// without connections, so that its connections remain accounted for; one that was not there does not appear.
+    pub fn load(&mut self, config: &ServersConfig) -> Vec<String> {
+        let mut ignored = Vec::new();
+        self.load_servers(&config.servers, &mut ignored);
+        self.load_replication(config, &mut ignored);
+        self.load_deployments(&config.bgd, &mut ignored);
+        self.generation += 1;
+        ignored
+    }
+
+    fn load_servers(&mut self, rows: &[ServerRow], ignored: &mut Vec<String>) {
+        let before = std::mem::take(&mut self.groups);
+        self.configured.clear();
+        for row in rows {
+            let endpoint = Endpoint::new(&row.hostname, row.port);
+            let status = ServerStatus::from(row.status);
+            if status == ServerStatus::OfflineHard {
+                continue;
+            }
+            let key = (row.hostgroup_id, endpoint.clone());
+            if self.configured.contains_key(&key) {
+                ignored.push(format!(
+                    "mysql_servers: {endpoint} is in hostgroup {} twice; the first row is used",
+                    row.hostgroup_id
+                ));
+                continue;
+            }
+            self.configured.insert(key, row.clone());
+            let server = Server { row: row.clone(), status, shunned_until: None };
+            self.groups.entry(row.hostgroup_id).or_default().insert(endpoint, server);
+        }
+        for (id, group) in before {
+            for (endpoint, server) in group {
+                self.groups.entry(id).or_default().entry(endpoint).or_insert(Server {
+                    status: ServerStatus::OfflineHard,
+                    shunned_until: None,
+                    ..server
+                });
+            }
+        }
+    }
+
+    fn load_replication(&mut self, config: &ServersConfig, ignored: &mut Vec<String>) {
+        let readers: HashSet<HostgroupId> =
+            config.replication.iter().map(|row| row.reader_hostgroup).collect();
+        self.replication.clear();
+        for row in &config.replication {
+            if readers.contains(&row.writer_hostgroup) {
+                ignored.push(incompatible(
+                    "mysql_replication_hostgroups",
+                    row.writer_hostgroup,
+                    row.reader_hostgroup,
+                ));
+            } else {
+                self.replication.push(row.clone());
+            }
+        }
+    }
+
+    fn load_deployments(&mut self, rows: &[BgdHostgroupRow], ignored: &mut Vec<String>) {
+        let readers: HashSet<HostgroupId> = rows.iter().map(|row| row.reader_hostgroup).collect();
+        let before = std::mem::take(&mut self.deployments);
+        let mut deployments = BTreeMap::new();
+        for row in rows {
+            if readers.contains(&row.writer_hostgroup) {
+                ignored.push(incompatible(
+                    "mysql_aws_rds_bgd_hostgroups",
+                    row.writer_hostgroup,
+                    row.reader_hostgroup,
+                ));
+                continue;
+            }
+            let status = before.get(&row.writer_hostgroup).map(|old| old.status).unwrap_or_default();
+            deployments
+                .insert(row.writer_hostgroup, Deployment { row: row.clone(), auto_generated: false, status });
+        }
+        self.deployments = deployments;
+    }
+}
+
+fn incompatible(table: &str, writer: HostgroupId, reader: HostgroupId) -> String {
+    format!(
+        "{table}: incompatible entry (writer_hostgroup {writer}, reader_hostgroup {reader}): \
+         hostgroup {writer} is the reader_hostgroup of a row"
+    )
+}

@@ -1,0 +1,396 @@
+use super::rows::*;
+use super::*;
+use ServerStatus::*;
+use admin::Value;
+use admin::rows::{ConfiguredStatus, ServersConfig};
+use proptest::prelude::*;
+use std::time::Duration;
+
+const WRITER: HostgroupId = 1;
+const READER: HostgroupId = 2;
+
+fn row(hostgroup_id: HostgroupId, hostname: &str) -> ServerRow {
+    ServerRow {
+        hostgroup_id,
+        hostname: hostname.into(),
+        port: 3306,
+        gtid_port: 0,
+        status: ConfiguredStatus::Online,
+        weight: 1,
+        compression: false,
+        max_connections: 1000,
+        max_replication_lag: 0,
+        use_ssl: false,
+        max_latency_ms: 0,
+        comment: String::new(),
+    }
+}
+
+fn at(host: &str) -> Endpoint {
+    Endpoint::new(host, 3306)
+}
+
+fn pair(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> ReplicationHostgroupRow {
+    let (check_type, comment) = ("read_only".into(), String::new());
+    ReplicationHostgroupRow { writer_hostgroup, reader_hostgroup, check_type, comment }
+}
+
+fn bgd(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> BgdHostgroupRow {
+    BgdHostgroupRow {
+        writer_hostgroup,
+        reader_hostgroup,
+        green_writer_hostgroup: Some(3),
+        green_reader_hostgroup: None,
+        active: true,
+        writer_is_also_reader: false,
+        check_interval_ms: 1000,
+        check_timeout_ms: 800,
+        comment: String::new(),
+    }
+}
+
+fn loaded(servers: Vec<ServerRow>) -> Hostgroups {
+    let mut hostgroups = Hostgroups::default();
+    let config = ServersConfig { servers, replication: vec![pair(WRITER, READER)], bgd: vec![bgd(1, 2)] };
+    assert_eq!(hostgroups.load(&config), Vec::<String>::new());
+    hostgroups
+}
+
+fn status(hostgroups: &Hostgroups, hostgroup: HostgroupId, host: &str) -> Option<ServerStatus> {
+    hostgroups.server(hostgroup, &at(host)).map(|server| server.status)
+}
+
+fn none_in_use(_: HostgroupId, _: &Endpoint) -> usize {
+    0
+}
+
+#[test]
+fn load_restores_configured_placement() {
+    let servers = vec![row(WRITER, "w"), row(READER, "r")];
+    let config = ServersConfig { servers, replication: vec![pair(1, 2)], ..ServersConfig::default() };
+    let mut hostgroups = Hostgroups::default();
+    hostgroups.load(&config);
+    let before = runtime_mysql_servers_rows(&hostgroups);
+    hostgroups.demote(WRITER, READER, &at("w"));
+    hostgroups.add_green_writer(3, &at("g"));
+    hostgroups.shun_aws_bgd(READER, &at("r"));
+    let generation = hostgroups.generation();
+    hostgroups.load(&config);
+    hostgroups.purge(none_in_use);
+    assert_eq!(runtime_mysql_servers_rows(&hostgroups), before);
+    assert_eq!(hostgroups.generation(), generation + 1);
+}
+
+#[test]
+fn load_takes_configured_statuses() {
+    for (configured, expected) in [
+        (ConfiguredStatus::Online, Some(Online)),
+        (ConfiguredStatus::Shunned, Some(Shunned)),
+        (ConfiguredStatus::OfflineSoft, Some(OfflineSoft)),
+        (ConfiguredStatus::OfflineHard, None),
+    ] {
+        let mut hostgroups = loaded(vec![ServerRow { status: configured, ..row(1, "a") }]);
+        assert_eq!(status(&hostgroups, 1, "a"), expected);
+        assert!(
+            hostgroups.select(1, Instant::now() + Duration::from_secs(99), 0, |_| 0).is_err()
+                || configured == ConfiguredStatus::Online,
+            "a configured {configured:?} recovers by itself"
+        );
+    }
+}
+
+#[test]
+fn removed_servers_wait_for_their_connections() {
+    let mut hostgroups = loaded(vec![row(1, "a"), row(1, "b")]);
+    let hard = ServerRow { status: ConfiguredStatus::OfflineHard, ..row(1, "b") };
+    hostgroups.load(&ServersConfig { servers: vec![hard], ..ServersConfig::default() });
+    assert_eq!(status(&hostgroups, 1, "a"), Some(OfflineHard));
+    assert_eq!(status(&hostgroups, 1, "b"), Some(OfflineHard));
+    hostgroups.purge(|_, endpoint| usize::from(*endpoint == at("a")));
+    assert_eq!(status(&hostgroups, 1, "a"), Some(OfflineHard));
+    assert_eq!(status(&hostgroups, 1, "b"), None);
+    hostgroups.purge(none_in_use);
+    assert_eq!(hostgroups.all().count(), 0);
+}
+
+#[test]
+fn load_reports_incompatible_and_doubled_rows() {
+    let mut hostgroups = Hostgroups::default();
+    let ignored = hostgroups.load(&ServersConfig {
+        servers: vec![row(1, "a"), ServerRow { weight: 9, ..row(1, " a ") }],
+        replication: vec![pair(1, 2), pair(2, 3)],
+        bgd: vec![bgd(4, 5), bgd(5, 6)],
+    });
+    assert_eq!(ignored.len(), 3, "{ignored:?}");
+    assert!(ignored[0].contains("a:3306") && ignored[1].contains("writer_hostgroup 2"), "{ignored:?}");
+    assert!(ignored[2].contains("mysql_aws_rds_bgd_hostgroups"), "{ignored:?}");
+    assert_eq!(hostgroups.replication(), [pair(1, 2)]);
+    assert_eq!(hostgroups.deployments().keys().copied().collect::<Vec<_>>(), [4]);
+    assert_eq!(hostgroups.server(1, &at("a")).unwrap().row.weight, 1);
+}
+
+#[test]
+fn deployments_keep_their_status_over_load() {
+    let mut hostgroups = loaded(vec![]);
+    hostgroups.set_bgd_status(1, BgdStatus::Available);
+    hostgroups.deployments.get_mut(&1).unwrap().auto_generated = true;
+    let load = |hostgroups: &mut Hostgroups, bgd| {
+        hostgroups.load(&ServersConfig { bgd, ..ServersConfig::default() });
+    };
+    load(&mut hostgroups, vec![bgd(1, 7), bgd(10, 11)]);
+    let kept = &hostgroups.deployments()[&1];
+    assert_eq!((kept.status, kept.auto_generated), (BgdStatus::Available, false));
+    assert_eq!(kept.row.reader_hostgroup, 7);
+    assert_eq!(hostgroups.deployments()[&10].status, BgdStatus::None);
+    load(&mut hostgroups, vec![]);
+    assert!(hostgroups.deployments().is_empty());
+    hostgroups.set_bgd_status(1, BgdStatus::Available);
+    assert!(hostgroups.deployments().is_empty());
+}
+
+#[test]
+fn selection_follows_weight_and_room() {
+    let weighted = |host: &str, weight| ServerRow { weight, ..row(1, host) };
+    let mut hostgroups = loaded(vec![weighted("a", 1), weighted("b", 0), weighted("c", 3)]);
+    let now = Instant::now();
+    let mut chosen = |random, full: &[&str]| {
+        hostgroups
+            .select(1, now, random, |endpoint| if full.contains(&&*endpoint.host) { 1000 } else { 0 })
+            .map(|(endpoint, _)| endpoint.host.to_string())
+    };
+    let hosts: Vec<String> = (0..4).map(|random| chosen(random, &[]).unwrap()).collect();
+    assert_eq!(hosts, ["a", "c", "c", "c"]);
+    assert_eq!(chosen(u64::MAX, &["c"]).unwrap(), "a");
+    assert_eq!(chosen(0, &["a", "c"]), Err(Unavailable::Full));
+    for servers in [vec![], vec![weighted("b", 0)], vec![ServerRow { weight: 0, ..row(1, "x") }]] {
+        assert_eq!(loaded(servers).select(1, now, 7, |_| 0), Err(Unavailable::NoServer));
+    }
+}
+
+#[test]
+fn failed_servers_recover_in_time() {
+    let mut hostgroups = loaded(vec![row(1, "a"), row(2, "a")]);
+    let (now, second) = (Instant::now(), Duration::from_secs(1));
+    hostgroups.shun_failed(&at("a"), now + second);
+    hostgroups.shun_failed(&at("a"), now);
+    assert_eq!((status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a")), (Some(Shunned), Some(Shunned)));
+    assert!(!hostgroups.usable(1, &at("a")));
+    assert_eq!(hostgroups.select(1, now, 0, |_| 0), Err(Unavailable::NoServer));
+    assert!(hostgroups.select(1, now + second, 0, |_| 0).is_ok());
+    assert!(hostgroups.usable(1, &at("a")));
+    hostgroups.shun_aws_bgd(1, &at("a"));
+    hostgroups.shun_failed(&at("a"), now);
+    assert_eq!(hostgroups.select(1, now + second, 0, |_| 0), Err(Unavailable::NoServer));
+}
+
+#[test]
+fn shun_time_is_bounded() {
+    for (recovery, connect_max, expected) in
+        [(10_000, 10_000, 9_000), (3_000, 10_000, 3_000), (0, 10_000, 1_000), (10_000, 500, 1_000)]
+    {
+        let millis = Duration::from_millis;
+        assert_eq!(shun_time(millis(recovery), millis(connect_max)), millis(expected));
+    }
+}
+
+#[test]
+fn read_only_results_move_servers() {
+    type Statuses = (Option<ServerStatus>, Option<ServerStatus>);
+    // (status in writer, in reader), read_only, also reader, (writer, reader) after, whether that is a move
+    let table: [(Statuses, bool, bool, Statuses, bool); 13] = [
+        ((Some(Online), None), true, false, (Some(OfflineHard), Some(Online)), true),
+        ((Some(Shunned), None), true, false, (Some(OfflineHard), Some(Online)), true),
+        ((Some(Online), Some(Shunned)), true, false, (Some(OfflineHard), Some(Shunned)), true),
+        ((Some(Online), Some(OfflineSoft)), true, false, (Some(OfflineHard), Some(OfflineSoft)), true),
+        ((Some(OfflineSoft), Some(Online)), true, false, (Some(OfflineSoft), Some(Online)), false),
+        ((None, Some(Online)), true, false, (None, Some(Online)), false),
+        ((None, Some(Online)), false, false, (Some(Online), Some(OfflineHard)), true),
+        ((None, Some(Online)), false, true, (Some(Online), Some(Online)), true),
+        ((Some(OfflineHard), Some(Online)), false, true, (Some(Online), Some(Online)), true),
+        ((Some(Online), None), false, true, (Some(Online), None), false),
+        ((Some(Online), Some(Online)), false, false, (Some(Online), Some(Online)), false),
+        ((Some(OfflineSoft), Some(Online)), false, false, (Some(OfflineSoft), Some(Online)), false),
+        ((None, Some(OfflineSoft)), false, false, (None, Some(OfflineSoft)), false),
+    ];
+    for (number, (before, read_only, also_reader, after, moves)) in table.into_iter().enumerate() {
+        let mut hostgroups = loaded(vec![]);
+        for (hostgroup, status) in [(WRITER, before.0), (READER, before.1)] {
+            if let Some(status) = status {
+                let server = Server { row: row(hostgroup, "a"), status, shunned_until: None };
+                hostgroups.groups.entry(hostgroup).or_default().insert(at("a"), server);
+            }
+        }
+        assert_eq!(hostgroups.read_only_moves(&at("a"), read_only), moves, "row {number}");
+        let lines = hostgroups.apply_read_only(&at("a"), read_only, also_reader);
+        assert_eq!(lines.len(), usize::from(moves), "row {number}: {lines:?}");
+        let now = (status(&hostgroups, WRITER, "a"), status(&hostgroups, READER, "a"));
+        assert_eq!(now, after, "row {number}");
+        assert!(hostgroups.apply_read_only(&at("a"), read_only, also_reader).is_empty(), "row {number}");
+    }
+}
+
+#[test]
+fn one_result_reaches_every_pair() {
+    let mut hostgroups = Hostgroups::default();
+    hostgroups.load(&ServersConfig {
+        servers: vec![row(1, "a"), row(4, "a"), row(6, "b")],
+        replication: vec![pair(1, 2), pair(3, 4), pair(5, 6)],
+        bgd: vec![],
+    });
+    assert_eq!(hostgroups.apply_read_only(&at("a"), true, true).len(), 1);
+    assert_eq!(hostgroups.apply_read_only(&at("a"), false, true).len(), 2);
+    assert!(hostgroups.usable(1, &at("a")) && hostgroups.usable(3, &at("a")));
+    assert!(!hostgroups.usable(5, &at("a")) && !hostgroups.usable(5, &at("b")));
+}
+
+#[test]
+fn attributes_survive_moves() {
+    let special = ServerRow { weight: 7, use_ssl: true, comment: "x".into(), ..row(WRITER, "a") };
+    let mut hostgroups = loaded(vec![special.clone(), row(WRITER, "b"), row(READER, "b")]);
+    hostgroups.demote(WRITER, READER, &at("a"));
+    hostgroups.purge(none_in_use);
+    let expected = ServerRow { hostgroup_id: READER, ..special.clone() };
+    assert_eq!(hostgroups.server(READER, &at("a")).unwrap().row, expected);
+    hostgroups.configure_writer(WRITER, READER, &at("a"), false);
+    assert_eq!(hostgroups.server(WRITER, &at("a")).unwrap().row, special);
+    assert_eq!(status(&hostgroups, READER, "a"), Some(OfflineHard));
+}
+
+#[test]
+fn a_writer_returns_with_its_own_attributes() {
+    let own = ServerRow { weight: 9, ..row(WRITER, "a") };
+    let mut hostgroups = loaded(vec![own.clone(), ServerRow { weight: 2, ..row(READER, "a") }]);
+    hostgroups.demote(WRITER, READER, &at("a"));
+    hostgroups.purge(none_in_use);
+    hostgroups.configure_writer(WRITER, READER, &at("a"), true);
+    assert_eq!(hostgroups.server(WRITER, &at("a")).unwrap().row, own);
+    assert_eq!(hostgroups.server(READER, &at("a")).unwrap().row.weight, 2);
+}
+
+#[test]
+fn unknown_endpoints_are_not_invented() {
+    let mut hostgroups = loaded(vec![row(WRITER, "a")]);
+    hostgroups.demote(WRITER, READER, &at("x"));
+    hostgroups.configure_writer(WRITER, READER, &at("x"), true);
+    assert!(hostgroups.apply_read_only(&at("x"), false, true).is_empty());
+    assert_eq!(hostgroups.all().count(), 1);
+}
+
+#[test]
+fn green_writer_is_added_once() {
+    let soft = ServerRow { status: ConfiguredStatus::OfflineSoft, ..row(3, "soft") };
+    let hard = ServerRow { weight: 5, ..row(3, "hard") };
+    let mut hostgroups = loaded(vec![soft, hard]);
+    hostgroups.server_mut(3, &at("hard")).unwrap().status = OfflineHard;
+    for (host, added) in [("soft", false), ("hard", true), ("hard", false), ("new", true)] {
+        assert_eq!(hostgroups.add_green_writer(3, &at(host)), added, "{host}");
+    }
+    assert_eq!(hostgroups.server(3, &at("hard")).unwrap().row.weight, 1);
+    assert_eq!(hostgroups.server(3, &at("new")).unwrap().row.max_connections, 1000);
+}
+
+#[test]
+fn switchover_shun_only_touches_online() {
+    let shunned = ServerRow { status: ConfiguredStatus::Shunned, ..row(2, "s") };
+    let mut hostgroups = loaded(vec![row(2, "a"), shunned]);
+    assert!(!hostgroups.unshun_aws_bgd(2, &at("a")));
+    assert!(hostgroups.shun_aws_bgd(2, &at("a")) && !hostgroups.shun_aws_bgd(2, &at("a")));
+    assert!(!hostgroups.shun_aws_bgd(2, &at("s")) && !hostgroups.unshun_aws_bgd(2, &at("s")));
+    assert_eq!(status(&hostgroups, 2, "a"), Some(ShunnedAwsBgd));
+    assert!(hostgroups.unshun_aws_bgd(2, &at("a")) && hostgroups.usable(2, &at("a")));
+}
+
+#[test]
+fn rows_follow_the_tables_columns() {
+    let mut hostgroups = loaded(vec![ServerRow { comment: "c".into(), use_ssl: true, ..row(2, "a") }]);
+    hostgroups.set_bgd_status(1, BgdStatus::WriterSwitchoverInitiated);
+    let (int, text) = (Value::Int, |text: &str| Value::Text(text.into()));
+    let zero = || int(0);
+    let server = vec![
+        int(2),
+        text("a"),
+        int(3306),
+        zero(),
+        text("ONLINE"),
+        int(1),
+        zero(),
+        int(1000),
+        zero(),
+        int(1),
+        zero(),
+        text("c"),
+    ];
+    assert_eq!(runtime_mysql_servers_rows(&hostgroups), [server]);
+    let pair = vec![int(1), int(2), text("read_only"), text("")];
+    assert_eq!(runtime_mysql_replication_hostgroups_rows(&hostgroups), [pair]);
+    let deployment = vec![
+        int(1),
+        int(2),
+        int(3),
+        Value::Null,
+        int(1),
+        zero(),
+        int(1000),
+        int(800),
+        text(""),
+        zero(),
+        text("WRITER_SWITCHOVER_INITIATED"),
+    ];
+    assert_eq!(runtime_mysql_aws_rds_bgd_hostgroups_rows(&hostgroups), [deployment]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    ReadOnly { host: usize, read_only: bool, also_reader: bool },
+    Demote(usize),
+    Configure { host: usize, also_reader: bool },
+    Shun(usize),
+    Unshun(usize),
+    Purge,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step =
+        prop_oneof![
+            (0..3usize, any::<bool>(), any::<bool>())
+                .prop_map(|(host, read_only, also_reader)| Step::ReadOnly { host, read_only, also_reader }),
+            (0..3usize).prop_map(Step::Demote),
+            (0..3usize, any::<bool>()).prop_map(|(host, also_reader)| Step::Configure { host, also_reader }),
+            (0..3usize).prop_map(Step::Shun),
+            (0..3usize).prop_map(Step::Unshun),
+            Just(Step::Purge),
+        ];
+    proptest::collection::vec(step, 0..40)
+}
+
+proptest! {
+    #[test]
+    fn moves_never_lose_a_server(steps in steps()) {
+        let hosts = ["a", "b", "c"];
+        let mut hostgroups = loaded(vec![row(WRITER, "a"), row(READER, "b"), row(WRITER, "c"), row(READER, "c")]);
+        for step in steps {
+            match step {
+                Step::ReadOnly { host, read_only, also_reader } => {
+                    let endpoint = at(hosts[host]);
+                    let moves = hostgroups.read_only_moves(&endpoint, read_only);
+                    let lines = hostgroups.apply_read_only(&endpoint, read_only, also_reader);
+                    prop_assert_eq!(moves, !lines.is_empty());
+                    prop_assert!(!hostgroups.read_only_moves(&endpoint, read_only));
+                }
+                Step::Demote(host) => hostgroups.demote(WRITER, READER, &at(hosts[host])),
+                Step::Configure { host, also_reader } => {
+                    hostgroups.configure_writer(WRITER, READER, &at(hosts[host]), also_reader);
+                    prop_assert!(hostgroups.present(WRITER, &at(hosts[host])).is_some());
+                    prop_assert_eq!(hostgroups.present(READER, &at(hosts[host])).is_some(), also_reader);
+                }
+                Step::Shun(host) => { hostgroups.shun_aws_bgd(READER, &at(hosts[host])); }
+                Step::Unshun(host) => { hostgroups.unshun_aws_bgd(READER, &at(hosts[host])); }
+                Step::Purge => hostgroups.purge(none_in_use),
+            }
+            for host in hosts {
+                let places = [WRITER, READER].map(|id| hostgroups.present(id, &at(host)).is_some());
+                prop_assert!(places.contains(&true), "{host} is nowhere");
+            }
+        }
+    }
+}
