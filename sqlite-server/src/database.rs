@@ -1,0 +1,186 @@
+//! The database file and the limits that each session's connection to it runs under.
+
+use parking_lot::Mutex;
+use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::SqlError;
+
+/// How long a statement may run, the time its client takes to read the rows included.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
+/// How long a writer waits for another one.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// Virtual machine steps between two looks at the clock: well under a millisecond.
+const STEPS_BETWEEN_CHECKS: i32 = 10_000;
+/// The largest value or row, in bytes.
+const MAX_VALUE: i32 = 64 << 20;
+/// Depth of expressions and of the parser, so that no statement overflows a stack of 2 MiB.
+const MAX_DEPTH: i32 = 200;
+
+/// When the running statement of one session has to end.
+#[derive(Clone)]
+pub(crate) struct Deadline {
+    statement: Arc<Mutex<Instant>>,
+    shutdown: Shutdown,
+}
+
+/// When all statements have to end, if that is decided.
+#[derive(Clone, Default)]
+pub(crate) struct Shutdown(Arc<Mutex<Option<Instant>>>);
+
+impl Shutdown {
+    /// Gives running and later statements this long.
+    pub(crate) fn within(&self, grace: Duration) {
+        *self.0.lock() = Some(Instant::now() + grace);
+    }
+}
+
+impl Deadline {
+    /// A deadline for a session's statements, `Shutdown` being the server's.
+    pub(crate) fn new(shutdown: &Shutdown) -> Self {
+        Self { statement: Arc::new(Mutex::new(Instant::now() + STATEMENT_LIMIT)), shutdown: shutdown.clone() }
+    }
+    /// Called where a statement begins.
+    pub(crate) fn restart(&self) {
+        *self.statement.lock() = Instant::now() + STATEMENT_LIMIT;
+    }
+    fn passed(&self) -> bool {
+        let now = Instant::now();
+        now >= *self.statement.lock() || self.shutdown.0.lock().is_some_and(|at| now >= at)
+    }
+}
+
+/// Opens the file as every user of it does: WAL, writers wait, no fsync (the data is a test's or a demo's).
+pub(crate) fn open(file: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(LOCK_WAIT)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    Ok(connection)
+}
+
+/// Opens the file for a client's session, within the limits that keep one client from harming others or the machine.
+pub(crate) fn open_session(file: &Path, deadline: Deadline) -> rusqlite::Result<Connection> {
+    let mut connection = open(file)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, MAX_DEPTH)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, MAX_DEPTH)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, MAX_DEPTH)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 20)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
+    connection.authorizer(Some(authorize))?;
+    connection.progress_handler(STEPS_BETWEEN_CHECKS, Some(move || deadline.passed()))?;
+    Ok(connection)
+}
+
+/// Refuses what reaches beyond this database: other files (VACUUM INTO attaches one, too) and settings.
+fn authorize(context: AuthContext<'_>) -> Authorization {
+    match context.action {
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } | AuthAction::Pragma { .. } => {
+            Authorization::Deny
+        }
+        _ => Authorization::Allow,
+    }
+}
+
+/// An SQLite error as clients are told it: error 1045 with SQLite's text, as ProxySQL does.
+pub(crate) fn sql_error(error: &rusqlite::Error) -> SqlError {
+    let message = match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        rusqlite::Error::SqliteFailure(_, Some(text)) => text.clone(),
+        other => other.to_string(),
+    };
+    match error.sqlite_error_code() {
+        Some(ErrorCode::AuthorizationForStatementDenied) => {
+            SqlError::new(1045, "28000", "Command not allowed")
+        }
+        Some(ErrorCode::OperationInterrupted) => {
+            let seconds = STATEMENT_LIMIT.as_secs();
+            let message = format!(
+                "Query execution was interrupted: it ran longer than {seconds} s, or the server is stopping"
+            );
+            SqlError::new(1317, "70100", message)
+        }
+        _ => SqlError::new(1045, "28000", message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(directory: &tempfile::TempDir) -> (Connection, Shutdown) {
+        let shutdown = Shutdown::default();
+        let connection = open_session(&directory.path().join("test.db"), Deadline::new(&shutdown)).unwrap();
+        (connection, shutdown)
+    }
+
+    #[test]
+    fn other_files_and_pragmas_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let (connection, _) = session(&directory);
+        let other = directory.path().join("other.db");
+        for sql in [
+            format!("ATTACH '{}' AS other", other.display()),
+            format!("VACUUM INTO '{}'", other.display()),
+            "DETACH main".to_owned(),
+            "PRAGMA journal_mode=DELETE".to_owned(),
+            "SELECT * FROM pragma_database_list".to_owned(),
+        ] {
+            let error = sql_error(&connection.execute_batch(&sql).unwrap_err());
+            assert_eq!((error.code, &error.state), (1045, b"28000"), "{sql}");
+            assert_eq!(error.message, "Command not allowed", "{sql}");
+        }
+        assert!(!other.exists());
+    }
+
+    #[test]
+    fn errors_carry_sqlite_s_text() {
+        let directory = tempfile::tempdir().unwrap();
+        let (connection, _) = session(&directory);
+        let error = sql_error(&connection.prepare("SELECT * FROM missing").unwrap_err());
+        assert_eq!((error.code, error.message.as_str()), (1045, "no such table: missing"));
+        assert!(connection.prepare("SELECT 1; SELECT 2").is_err(), "one statement at a time");
+    }
+
+    #[test]
+    fn a_stopping_server_interrupts_statements() {
+        let directory = tempfile::tempdir().unwrap();
+        let (connection, shutdown) = session(&directory);
+        shutdown.within(Duration::ZERO);
+        let endless =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+        let error = connection.query_row(endless, [], |row| row.get::<_, i64>(0)).unwrap_err();
+        assert_eq!(sql_error(&error).code, 1317);
+    }
+
+    #[test]
+    fn deep_statements_are_refused_within_a_small_stack() {
+        let deep = |open: &str, middle: &str, close: &str| {
+            format!("SELECT {}{middle}{}", open.repeat(5000), close.repeat(5000))
+        };
+        let statements = [
+            deep("(", "1", ")"),
+            deep("-", "1", ""),
+            deep("(SELECT ", "1", ")"),
+            deep("* FROM (SELECT ", "1", ")"),
+            deep("1 UNION ALL SELECT ", "1", ""),
+            deep("1 + ", "1", ""),
+            deep("abs(", "1", ")"),
+        ];
+        let checked = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+            let directory = tempfile::tempdir().unwrap();
+            let (connection, _) = session(&directory);
+            for sql in &statements {
+                // Not all are errors (redundant parentheses cost no depth), but none may overflow the stack.
+                let _ = connection.prepare(sql);
+            }
+            statements.iter().filter(|sql| connection.prepare(sql).is_err()).count()
+        });
+        assert!(checked.unwrap().join().unwrap() >= 5);
+    }
+}

@@ -1,0 +1,234 @@
+//! One client's session: its connection to the database, its transaction, and the answer to each statement.
+
+use crate::database::{self, Deadline, sql_error};
+use crate::rows;
+#[cfg(feature = "test-rds-bgd")]
+use crate::simulator::{Backend, Request};
+use crate::statement::Statement;
+use crate::system::{self, Context, Item};
+use crate::text;
+use rusqlite::{Connection, Params};
+use std::path::Path;
+use wire::reply::{Column, Reply};
+use wire::serve::QueryHandler;
+use wire::{ColumnType, SqlError, StatusFlags, WireError};
+
+/// Who the session is, as its system variables and functions tell.
+pub(crate) struct Identity {
+    /// The version in the greeting.
+    pub server_version: String,
+    /// The connection's number.
+    pub connection_id: u32,
+    /// The user who logged in.
+    pub user: String,
+}
+
+/// A session. Dropping it closes its connection, which undoes an open transaction.
+pub(crate) struct Session {
+    connection: Connection,
+    deadline: Deadline,
+    identity: Identity,
+    autocommit: bool,
+    #[cfg(feature = "test-rds-bgd")]
+    backend: Backend,
+}
+
+impl Session {
+    /// Opens the session's own connection to the database.
+    pub(crate) fn open(
+        file: &Path,
+        deadline: Deadline,
+        identity: Identity,
+        #[cfg(feature = "test-rds-bgd")] backend: Backend,
+    ) -> rusqlite::Result<Self> {
+        Ok(Self {
+            connection: database::open_session(file, deadline.clone())?,
+            deadline,
+            identity,
+            autocommit: true,
+            #[cfg(feature = "test-rds-bgd")]
+            backend,
+        })
+    }
+
+    fn answer(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
+        match Statement::of(sql) {
+            Statement::Empty => reply.error(&SqlError::new(1065, "42000", "Query was empty")),
+            Statement::Nothing => reply.ok(0, 0, ""),
+            Statement::Begin => {
+                // As in MySQL, a new transaction ends the one before.
+                let begun =
+                    self.end("COMMIT").and_then(|()| self.connection.execute_batch("BEGIN IMMEDIATE"));
+                self.done(begun, reply)
+            }
+            Statement::Commit => {
+                let ended = self.end("COMMIT");
+                self.done(ended, reply)
+            }
+            Statement::Rollback => {
+                let ended = self.end("ROLLBACK");
+                self.done(ended, reply)
+            }
+            Statement::Autocommit(on) => {
+                let ended = if on { self.end("COMMIT") } else { Ok(()) };
+                self.autocommit = if ended.is_ok() { on } else { self.autocommit };
+                self.done(ended, reply)
+            }
+            Statement::System(items) => self.system(&items, reply),
+            Statement::ShowTables(pattern) => {
+                let sql = "SELECT name AS tables FROM sqlite_master WHERE type IN ('table', 'view')
+                    AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name LIKE ?1 ORDER BY name";
+                self.select(sql, [pattern.unwrap_or("%".into())], reply)
+            }
+            Statement::ShowDatabases(pattern) => {
+                let sql = "SELECT 'main' AS \"Database\" WHERE 'main' LIKE ?1";
+                self.select(sql, [pattern.unwrap_or("%".into())], reply)
+            }
+            Statement::ShowCreateTable(name) => {
+                let sql = "SELECT name AS \"Table\", sql AS \"Create Table\" FROM sqlite_master
+                    WHERE type = 'table' AND name = ?1 COLLATE NOCASE";
+                self.select(sql, [name], reply)
+            }
+            Statement::Sql(sql) => self.run(sql, reply),
+        }
+    }
+
+    /// Ends an open transaction by COMMIT or ROLLBACK; without one there is nothing to do.
+    fn end(&self, how: &str) -> rusqlite::Result<()> {
+        if self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.connection.execute_batch(how)?;
+        #[cfg(feature = "test-rds-bgd")]
+        self.backend.committed(&self.connection);
+        Ok(())
+    }
+
+    fn done(&self, result: rusqlite::Result<()>, mut reply: Reply<'_>) -> Result<(), WireError> {
+        reply.status = self.status();
+        match result {
+            Ok(()) => reply.ok(0, 0, ""),
+            Err(error) => reply.error(&sql_error(&error)),
+        }
+    }
+
+    fn select(&self, sql: &str, values: impl Params, reply: Reply<'_>) -> Result<(), WireError> {
+        match self.connection.prepare(sql) {
+            Ok(mut statement) => rows::send(&mut statement, values, reply),
+            Err(error) => reply.error(&sql_error(&error)),
+        }
+    }
+
+    /// Runs a statement of the client's own.
+    fn run(&self, sql: &str, mut reply: Reply<'_>) -> Result<(), WireError> {
+        let mut statement = match self.connection.prepare(sql) {
+            Ok(statement) => statement,
+            Err(error) => return reply.error(&sql_error(&error)),
+        };
+        // Without autocommit the first statement that writes opens the transaction. One that reads does not: SQLite
+        // has one writer at a time, and drivers that switch autocommit off would all hold its place.
+        let opens = !self.autocommit && !statement.readonly() && self.connection.is_autocommit();
+        if opens && let Err(error) = self.connection.execute_batch("BEGIN IMMEDIATE") {
+            return reply.error(&sql_error(&error));
+        }
+        reply.status = self.status();
+        #[cfg(feature = "test-rds-bgd")]
+        let in_transaction = !self.connection.is_autocommit();
+        if statement.column_count() > 0 {
+            let answered = rows::send(&mut statement, [], reply);
+            #[cfg(feature = "test-rds-bgd")]
+            self.ran(&statement, sql, in_transaction);
+            return answered;
+        }
+        let before = self.connection.total_changes();
+        match statement.execute([]) {
+            Ok(_) => {
+                #[cfg(feature = "test-rds-bgd")]
+                self.ran(&statement, sql, in_transaction);
+                let changed = self.connection.total_changes() != before;
+                // SQLite keeps the numbers of the last change, which may be an earlier statement's.
+                let affected = if changed { self.connection.changes() } else { 0 };
+                let inserts =
+                    ["INSERT", "REPLACE"].iter().any(|word| text::after_words(sql, &[word]).is_some());
+                let row = if changed && inserts { self.connection.last_insert_rowid() } else { 0 };
+                reply.status = self.status();
+                reply.ok(affected, u64::try_from(row).unwrap_or(0), "")
+            }
+            Err(error) => {
+                reply.status = self.status();
+                reply.error(&sql_error(&error))
+            }
+        }
+    }
+
+    /// Tells the simulator of a statement that may have committed something.
+    #[cfg(feature = "test-rds-bgd")]
+    fn ran(&self, statement: &rusqlite::Statement<'_>, sql: &str, in_transaction: bool) {
+        // Transactions also end by RELEASE of a savepoint, which SQLite handles.
+        let wrote = in_transaction || (!statement.readonly() && crate::simulator::concerns_read_only(sql));
+        if wrote && self.connection.is_autocommit() {
+            self.backend.committed(&self.connection);
+        }
+    }
+
+    fn system(&self, items: &[Item], reply: Reply<'_>) -> Result<(), WireError> {
+        let comment = match self.version_comment() {
+            Ok(comment) => comment,
+            Err(error) => return reply.error(&error),
+        };
+        let context = Context {
+            server_version: &self.identity.server_version,
+            version_comment: &comment,
+            connection_id: self.identity.connection_id,
+            user: &self.identity.user,
+            autocommit: self.autocommit,
+        };
+        let values = items.iter().map(|item| context.value(&item.asked)).collect::<Result<Vec<_>, _>>();
+        let values = match values {
+            Ok(values) => values,
+            Err(error) => return reply.error(&error),
+        };
+        let columns: Vec<Column> = items
+            .iter()
+            .zip(&values)
+            .map(|(item, value)| column(&item.column, system::kind(value)))
+            .collect();
+        let mut rows = reply.rows(&columns)?;
+        rows.row(values.iter().map(|value| Some(value.as_bytes())))?;
+        rows.finish()
+    }
+
+    #[cfg(not(feature = "test-rds-bgd"))]
+    fn version_comment(&self) -> Result<String, SqlError> {
+        Ok("(ProxySQL SQLite3 Server)".to_owned())
+    }
+
+    /// Names the backend that the client reached, which is how tests see where they were routed.
+    #[cfg(feature = "test-rds-bgd")]
+    fn version_comment(&self) -> Result<String, SqlError> {
+        self.backend.version_comment()
+    }
+}
+
+impl QueryHandler for Session {
+    fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
+        self.deadline.restart();
+        #[cfg(feature = "test-rds-bgd")]
+        if let Some(request) = Request::of(sql) {
+            return self.backend.answer(&request, &self.connection, reply);
+        }
+        self.answer(sql, reply)
+    }
+
+    fn status(&self) -> StatusFlags {
+        let mut status = StatusFlags::empty();
+        status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
+        status.set(StatusFlags::SERVER_STATUS_IN_TRANS, !self.connection.is_autocommit());
+        status
+    }
+}
+
+/// A result column that belongs to no table.
+pub(crate) fn column(name: &str, kind: ColumnType) -> Column {
+    Column { schema: String::new(), table: String::new(), name: name.to_owned(), kind }
+}
