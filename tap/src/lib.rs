@@ -1,1 +1,10 @@
-//! x
+//! Black-box tests of the daemon: a TAP producer, the client of the blue/green simulator, the runner of test
+//! groups and the demonstration. Nothing here links the daemon's own crates.
+
+pub mod admin;
+pub mod command_line;
+pub mod connection;
+pub mod emitter;
+pub mod hosts;
+pub mod scenario;
+pub mod simulator;

@@ -1,0 +1,4 @@
+# Environment of the group's hooks. WORKSPACE is the project's root directory.
+export CLUSTER_SIM_HOST_FILE="${WORKSPACE}/groups/cluster_sim_rds_bgd/add-hosts"
+export PROXYSQL_READY_PORTS_EXTRA="${TAP_SIMPORT:-3306}"
+export SKIP_CLUSTER_START=1

@@ -1,0 +1,160 @@
+//! What scenarios write to and ask of the admin port: configuration of a deployment, and conditions over its live tables.
+
+use crate::connection::{Connection, Error, quote};
+use crate::simulator::RdsBgdHost;
+
+/// The four hostgroups of one deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hostgroups {
+    /// Blue writer
+    pub writer: u32,
+    /// Blue readers
+    pub reader: u32,
+    /// Green writer
+    pub green_writer: u32,
+    /// Green readers
+    pub green_reader: u32,
+}
+
+impl Hostgroups {
+    /// Four consecutive hostgroups.
+    pub const fn starting_at(first: u32) -> Self {
+        Self { writer: first, reader: first + 1, green_writer: first + 2, green_reader: first + 3 }
+    }
+}
+
+/// Monitoring as all scenarios want it: the simulator's account, a read_only check every 100 ms, and writers that
+/// are not readers, so that each server is in one blue hostgroup.
+pub fn configure_monitor(admin: &mut Connection) -> Result<(), Error> {
+    for (variable, value) in [
+        ("mysql-monitor_username", "testuser"),
+        ("mysql-monitor_password", "testuser"),
+        ("mysql-monitor_enabled", "true"),
+        ("mysql-monitor_read_only_interval", "100"),
+        ("mysql-monitor_writer_is_also_reader", "false"),
+    ] {
+        admin.execute(&format!("SET {variable}={}", quote(value)))?;
+    }
+    admin.execute("LOAD MYSQL VARIABLES TO RUNTIME").map(drop)
+}
+
+/// Configures one explicit deployment, polled every 100 ms, with the given members, and loads it to runtime.
+pub fn configure_deployment(
+    admin: &mut Connection,
+    hostgroups: Hostgroups,
+    members: &[(u32, &RdsBgdHost)],
+) -> Result<(), Error> {
+    let Hostgroups { writer, reader, green_writer, green_reader } = hostgroups;
+    admin.execute(&format!(
+        "INSERT INTO mysql_replication_hostgroups(writer_hostgroup,reader_hostgroup) VALUES ({writer},{reader})"
+    ))?;
+    admin.execute(&format!(
+        "INSERT INTO mysql_aws_rds_bgd_hostgroups(writer_hostgroup,reader_hostgroup,green_writer_hostgroup,\
+         green_reader_hostgroup,check_interval_ms,check_timeout_ms) \
+         VALUES ({writer},{reader},{green_writer},{green_reader},100,800)"
+    ))?;
+    for (hostgroup, host) in members {
+        admin.execute(&format!(
+            "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({hostgroup},{},{})",
+            quote(&host.hostname),
+            host.port
+        ))?;
+    }
+    admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+}
+
+/// Sends clients of `username` that log in from now on to `hostgroup`.
+pub fn route_clients(admin: &mut Connection, username: &str, hostgroup: u32) -> Result<(), Error> {
+    let user = quote(username);
+    admin.execute(&format!("UPDATE mysql_users SET default_hostgroup={hostgroup} WHERE username={user}"))?;
+    admin.execute("LOAD MYSQL USERS TO RUNTIME").map(drop)
+}
+
+/// Removes every server, replication pair and deployment, sends `username` back to hostgroup 0, and waits until no
+/// deployment is left at runtime.
+pub fn cleanup(admin: &mut Connection, username: &str) -> Result<(), Error> {
+    for table in ["mysql_aws_rds_bgd_hostgroups", "mysql_replication_hostgroups", "mysql_servers"] {
+        admin.execute(&format!("DELETE FROM {table}"))?;
+    }
+    admin.execute("LOAD MYSQL SERVERS TO RUNTIME")?;
+    route_clients(admin, username, 0)?;
+    admin.wait_until("(SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups)=0")
+}
+
+/// The query for the status of the deployment with this blue writer hostgroup.
+pub fn status_query(writer_hostgroup: u32) -> String {
+    format!(
+        "SELECT status FROM runtime_mysql_aws_rds_bgd_hostgroups WHERE writer_hostgroup={writer_hostgroup}"
+    )
+}
+
+/// The condition that the deployment with this blue writer hostgroup has `status`.
+pub fn status_is(writer_hostgroup: u32, status: &str) -> String {
+    format!("({})={}", status_query(writer_hostgroup), quote(status))
+}
+
+/// The condition that `host` is an ONLINE member of `hostgroup` at runtime.
+pub fn online_in(hostgroup: u32, host: &RdsBgdHost) -> String {
+    format!("(SELECT COUNT(*) {} AND status='ONLINE')=1", membership(hostgroup, host))
+}
+
+/// The condition that `host` is no member of `hostgroup` at runtime, whatever its status.
+pub fn absent_from(hostgroup: u32, host: &RdsBgdHost) -> String {
+    format!("(SELECT COUNT(*) {})=0", membership(hostgroup, host))
+}
+
+fn membership(hostgroup: u32, host: &RdsBgdHost) -> String {
+    format!(
+        "FROM runtime_mysql_servers WHERE hostgroup_id={hostgroup} AND hostname={} AND port={}",
+        quote(&host.hostname),
+        host.port
+    )
+}
+
+/// The expression for the number of connections, used and free, to the server configured as `host`.
+pub fn pooled(host: &RdsBgdHost) -> String {
+    format!(
+        "(SELECT COALESCE(SUM(ConnUsed+ConnFree),0) FROM stats_mysql_connection_pool WHERE srv_host={} AND srv_port={})",
+        quote(&host.hostname),
+        host.port
+    )
+}
+
+/// The expression for the number of read_only checks of `hosts` that started after `since_us`, in µs of the epoch.
+pub fn read_only_checks(hosts: &[&RdsBgdHost], since_us: u128) -> String {
+    let names: Vec<_> = hosts.iter().map(|host| quote(&host.hostname)).collect();
+    format!(
+        "(SELECT COUNT(*) FROM mysql_server_read_only_log WHERE hostname IN ({}) AND time_start_us>{since_us})",
+        names.join(",")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hosts;
+
+    #[test]
+    fn conditions_are_scalar_subqueries() {
+        let host = hosts::cluster_1_green_a(3306).blue_writer;
+        assert_eq!(
+            online_in(970, &host),
+            "(SELECT COUNT(*) FROM runtime_mysql_servers WHERE hostgroup_id=970 AND \
+             hostname='db-1.c1yqcg0ie39o.eu-north-1.rds.amazonaws.com' AND port=3306 AND status='ONLINE')=1"
+        );
+        assert_eq!(
+            status_is(970, "AVAILABLE"),
+            "(SELECT status FROM runtime_mysql_aws_rds_bgd_hostgroups WHERE writer_hostgroup=970)='AVAILABLE'"
+        );
+    }
+
+    #[test]
+    fn read_only_checks_count_only_the_named_hosts() {
+        let cluster = hosts::cluster_1_green_a(3306);
+        let expression = read_only_checks(&[&cluster.blue_writer, &cluster.blue_readers[0]], 17);
+        assert!(expression.contains(
+            "IN ('db-1.c1yqcg0ie39o.eu-north-1.rds.amazonaws.com','db-1-reader-1.c1yqcg0ie39o.eu-north-1.rds.amazonaws.com')"
+        ));
+        assert!(expression.ends_with("AND time_start_us>17)"), "{expression}");
+    }
+}

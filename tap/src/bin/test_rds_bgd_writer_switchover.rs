@@ -1,0 +1,251 @@
+//! One complete switchover, from AVAILABLE to the drained topology: status, placement, suppression of read_only checks,
+//! pools and routing in every phase.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+use tap::admin::{self, Hostgroups};
+use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::emitter::Emitter;
+use tap::hosts;
+use tap::scenario::{self, Scenario};
+use tap::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind};
+
+const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1100);
+/// Five read_only intervals: long enough to see a check that is not suppressed.
+const SUPPRESSION_WINDOW: Duration = Duration::from_millis(500);
+
+fn main() -> ExitCode {
+    scenario::run(29, |tap, scenario| {
+        let cluster = hosts::cluster_1_green_a(scenario.server_port());
+        configure(scenario, &cluster)?;
+        test_available(tap, scenario, &cluster)?;
+        let suppressed_since = test_initiated(tap, scenario, &cluster)?;
+        test_in_progress_and_post_processing(tap, scenario, &cluster)?;
+        test_repeated_post_processing(tap, scenario, &cluster)?;
+        test_completed(tap, scenario, &cluster, suppressed_since)?;
+        test_drained(tap, scenario, &cluster)
+    })
+}
+
+/// One blue and one green reader, so that each hostgroup has one server and routing is certain.
+fn configure(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
+    scenario.simulator.read_only_update(&cluster.blue_writer.host_endpoint(), false)?;
+    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology("AVAILABLE"))?;
+    let members = [
+        (HOSTGROUPS.writer, &cluster.blue_writer),
+        (HOSTGROUPS.reader, blue_reader(cluster)),
+        (HOSTGROUPS.green_writer, &cluster.green_writer),
+        (HOSTGROUPS.green_reader, green_reader(cluster)),
+    ];
+    admin::configure_deployment(&mut scenario.admin, HOSTGROUPS, &members)
+}
+
+fn test_available(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
+    expect_status(tap, scenario, "AVAILABLE");
+    expect_writer_in_place(tap, scenario, cluster, "AVAILABLE")?;
+    expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.blue_writer, "AVAILABLE: writer hostgroup")?;
+    expect_answer(tap, scenario, HOSTGROUPS.reader, blue_reader(cluster), "AVAILABLE: reader hostgroup")?;
+    expect_pooled(tap, scenario, blue_reader(cluster), "AVAILABLE: the reader's connection is pooled");
+    let checked = admin::read_only_checks(&blue_servers(cluster), 0);
+    let checks_run = scenario.admin.wait_until(&format!("{checked}>0"));
+    tap.ok_result(checks_run, "AVAILABLE: read_only is checked");
+    Ok(())
+}
+
+/// Returns the time, in µs of the epoch, from which on read_only checks are suppressed.
+fn test_initiated(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+) -> Result<u128, Error> {
+    publish(scenario, cluster, "SWITCHOVER_INITIATED")?;
+    expect_status(tap, scenario, "WRITER_SWITCHOVER_INITIATED");
+    let suppressed_since = scenario::now_us();
+    expect_writer_in_place(tap, scenario, cluster, "INITIATED")?;
+    thread::sleep(SUPPRESSION_WINDOW);
+    expect_no_read_only_checks(
+        tap,
+        scenario,
+        cluster,
+        suppressed_since,
+        "INITIATED: read_only is not checked",
+    )?;
+    Ok(suppressed_since)
+}
+
+fn test_in_progress_and_post_processing(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+) -> Result<(), Error> {
+    publish(scenario, cluster, "SWITCHOVER_IN_PROGRESS")?;
+    expect_status(tap, scenario, "WRITER_SWITCHOVER_IN_PROGRESS");
+    let demoted = admin::online_in(HOSTGROUPS.reader, &cluster.blue_writer);
+    tap.ok(scenario.admin.holds(&demoted)?, "IN_PROGRESS: the blue writer is in the reader hostgroup");
+    let removed = admin::absent_from(HOSTGROUPS.writer, &cluster.blue_writer);
+    tap.ok(scenario.admin.holds(&removed)?, "IN_PROGRESS: the blue writer is not in the writer hostgroup");
+    expect_pooled(tap, scenario, blue_reader(cluster), "IN_PROGRESS: the reader's pool is untouched");
+
+    admin::route_clients(&mut scenario.admin, &scenario.command_line.client.username, HOSTGROUPS.writer)?;
+    let mut client = scenario.command_line.connect_traffic()?;
+    let held = thread::scope(|scope| {
+        let held = scope.spawn(move || scenario::routing_echo(&mut client));
+        test_post_processing(tap, scenario, cluster)?;
+        // The thread ends by the connection's own deadline at the latest.
+        held.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    tap.is(held, cluster.green_writer.ip.clone(), "a statement without a writer waits for the green one");
+    Ok(())
+}
+
+fn test_post_processing(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+) -> Result<(), Error> {
+    publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
+    expect_status(tap, scenario, "WRITER_SWITCHOVER_POST_PROCESSING");
+    let drained = scenario.admin.wait_until(&format!("{}=0", admin::pooled(blue_reader(cluster))));
+    tap.ok_result(drained, "POST_PROCESSING: connections to blue are gone");
+    expect_writer_in_place(tap, scenario, cluster, "POST_PROCESSING")?;
+    expect_answer(
+        tap,
+        scenario,
+        HOSTGROUPS.writer,
+        &cluster.green_writer,
+        "POST_PROCESSING: writer hostgroup",
+    )?;
+    expect_answer(
+        tap,
+        scenario,
+        HOSTGROUPS.reader,
+        green_reader(cluster),
+        "POST_PROCESSING: reader hostgroup",
+    )
+}
+
+fn test_repeated_post_processing(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+) -> Result<(), Error> {
+    publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
+    let mut seen = scenario.simulator.probe_log_last_sequence()?;
+    for _ in 0..3 {
+        let green = cluster.green_writer.endpoint();
+        let kind = RdsBgdProbeKind::Metadata;
+        seen = scenario.simulator.wait_for_probe_log(seen, &green, kind, EFFECT_TIMEOUT, None)?.sequence_id;
+    }
+    let description = "repeated POST_PROCESSING: the new connections stay pooled";
+    let both =
+        format!("{}>0 AND {}>0", admin::pooled(&cluster.blue_writer), admin::pooled(blue_reader(cluster)));
+    tap.ok(scenario.admin.holds(&both)?, description);
+    Ok(())
+}
+
+fn test_completed(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+    suppressed_since: u128,
+) -> Result<(), Error> {
+    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())?;
+    expect_status(tap, scenario, "READER_SWITCHOVER_IN_PROGRESS");
+    expect_writer_in_place(tap, scenario, cluster, "COMPLETED")?;
+    expect_answer(
+        tap,
+        scenario,
+        HOSTGROUPS.green_writer,
+        &cluster.green_writer,
+        "COMPLETED: green hostgroup",
+    )?;
+    expect_pooled(tap, scenario, &cluster.green_writer, "COMPLETED: the green connection is pooled");
+    let description = "from INITIATED to COMPLETED read_only was never checked";
+    expect_no_read_only_checks(tap, scenario, cluster, suppressed_since, description)
+}
+
+fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
+    scenario.simulator.topology_delete(&cluster.get_writers())?;
+    expect_status(tap, scenario, "NONE");
+    // Without a retry: the drain is finished when NONE is published.
+    let drained = scenario.admin.holds(&format!("{}=0", admin::pooled(&cluster.green_writer)))?;
+    tap.ok(drained, "drained: the green pool is empty");
+    let kept = format!(
+        "{} AND {}",
+        admin::online_in(HOSTGROUPS.green_writer, &cluster.green_writer),
+        admin::online_in(HOSTGROUPS.green_reader, green_reader(cluster))
+    );
+    tap.ok(scenario.admin.holds(&kept)?, "drained: the configured green rows are kept");
+    let checked = admin::read_only_checks(&blue_servers(cluster), scenario::now_us());
+    let resumed = scenario.admin.wait_until(&format!("{checked}>0"));
+    tap.ok_result(resumed, "drained: read_only is checked again");
+    Ok(())
+}
+
+fn publish(scenario: &mut Scenario, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
+    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
+}
+
+fn expect_status(tap: &mut Emitter, scenario: &mut Scenario, status: &str) {
+    let reached = scenario.admin.wait_until(&admin::status_is(HOSTGROUPS.writer, status));
+    tap.ok_result(reached, &format!("status {status}"));
+}
+
+fn expect_writer_in_place(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+    phase: &str,
+) -> Result<(), Error> {
+    let in_place = format!(
+        "{} AND {}",
+        admin::online_in(HOSTGROUPS.writer, &cluster.blue_writer),
+        admin::absent_from(HOSTGROUPS.reader, &cluster.blue_writer)
+    );
+    let description = format!("{phase}: the blue writer is in the writer hostgroup only");
+    tap.ok(scenario.admin.holds(&in_place)?, &description);
+    Ok(())
+}
+
+fn expect_answer(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    hostgroup: u32,
+    server: &RdsBgdHost,
+    description: &str,
+) -> Result<(), Error> {
+    let ip = scenario.answering_ip(hostgroup)?;
+    tap.is(ip, server.ip.clone(), &format!("{description} is answered by {}", server.ip));
+    Ok(())
+}
+
+fn expect_pooled(tap: &mut Emitter, scenario: &mut Scenario, server: &RdsBgdHost, description: &str) {
+    // The client has only just disconnected.
+    let pooled = scenario.admin.wait_until(&format!("{}>0", admin::pooled(server)));
+    tap.ok_result(pooled, description);
+}
+
+fn expect_no_read_only_checks(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    cluster: &RdsBgdCluster,
+    since_us: u128,
+    description: &str,
+) -> Result<(), Error> {
+    let checks = admin::read_only_checks(&blue_servers(cluster), since_us);
+    tap.is(scenario.admin.number(&format!("SELECT {checks}"))?, 0, description);
+    Ok(())
+}
+
+fn blue_servers(cluster: &RdsBgdCluster) -> [&RdsBgdHost; 2] {
+    [&cluster.blue_writer, blue_reader(cluster)]
+}
+
+fn blue_reader(cluster: &RdsBgdCluster) -> &RdsBgdHost {
+    &cluster.blue_readers[0]
+}
+
+fn green_reader(cluster: &RdsBgdCluster) -> &RdsBgdHost {
+    &cluster.green_readers[0]
+}

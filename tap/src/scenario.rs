@@ -1,0 +1,111 @@
+//! The frame of a scenario binary: set up, run, clean up, report.
+
+use crate::admin;
+use crate::command_line::CommandLine;
+use crate::connection::{Connection, Error};
+use crate::emitter::Emitter;
+use crate::simulator::RdsBgdSimulator;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Answered by the simulated backend with its own address. In exactly this upper-case spelling: the lower-case one may
+/// be answered by the proxy itself.
+pub const ROUTING_ECHO: &str = "SELECT @@version_comment LIMIT 1";
+
+/// The connections every scenario has. Configuration and expectations are the scenario's own.
+pub struct Scenario {
+    /// Where the daemon is
+    pub command_line: CommandLine,
+    /// The admin port
+    pub admin: Connection,
+    /// The simulated backends
+    pub simulator: RdsBgdSimulator,
+}
+
+impl Scenario {
+    /// Connects, and removes whatever an earlier scenario may have left.
+    fn set_up(command_line: CommandLine) -> Result<Self, Error> {
+        let admin = command_line.connect_admin()?;
+        let simulator =
+            RdsBgdSimulator::connect(command_line.simulator.clone(), &command_line.client, false)?;
+        let mut scenario = Self { command_line, admin, simulator };
+        scenario.clean_up()?;
+        admin::configure_monitor(&mut scenario.admin)?;
+        Ok(scenario)
+    }
+
+    /// Admin state first, so that no worker sees the simulator's state vanish.
+    fn clean_up(&mut self) -> Result<(), Error> {
+        admin::cleanup(&mut self.admin, &self.command_line.client.username)?;
+        self.simulator.cleanup()
+    }
+
+    /// The port of every server in a scenario.
+    pub fn server_port(&self) -> u16 {
+        self.command_line.simulator.port
+    }
+
+    /// The IP of the backend that answers a new client whose hostgroup is `hostgroup`.
+    pub fn answering_ip(&mut self, hostgroup: u32) -> Result<String, Error> {
+        admin::route_clients(&mut self.admin, &self.command_line.client.username, hostgroup)?;
+        let mut client = self.command_line.connect_traffic()?;
+        routing_echo(&mut client)
+    }
+}
+
+/// The IP of the backend that answers on `client`.
+pub fn routing_echo(client: &mut Connection) -> Result<String, Error> {
+    let answer = client.scalar(ROUTING_ECHO)?.unwrap_or_default();
+    Ok(backend_ip(&answer).to_owned())
+}
+
+/// The backend's address at the end of a routing echo, as in `(Product) - 127.10.0.11`.
+fn backend_ip(answer: &str) -> &str {
+    answer.rsplit(' ').next().unwrap_or(answer)
+}
+
+/// Wall-clock time in µs of the epoch, the unit of `time_start_us`.
+pub fn now_us() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_micros())
+}
+
+/// Runs one scenario of `tests` tests as a whole program. State is cleaned up before and after, also when it fails.
+pub fn run(
+    tests: usize,
+    scenario: impl FnOnce(&mut Emitter, &mut Scenario) -> Result<(), Error>,
+) -> ExitCode {
+    let mut tap = Emitter::stdout();
+    tap.plan(tests);
+    let command_line = match CommandLine::from_environment() {
+        Ok(command_line) => command_line,
+        Err(error) => {
+            tap.bail_out(&error.to_string());
+            return tap.exit_status();
+        }
+    };
+    match Scenario::set_up(command_line) {
+        Err(error) => tap.bail_out(&format!("setup: {error}")),
+        Ok(mut connections) => {
+            if let Err(error) = scenario(&mut tap, &mut connections) {
+                // The tests that did not run leave the plan unmet, so this is a failure.
+                tap.diag(&format!("stopped: {error}"));
+            }
+            if let Err(error) = connections.clean_up() {
+                tap.bail_out(&format!("cleanup: {error}"));
+            }
+        }
+    }
+    tap.exit_status()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_backend_ip_ends_the_answer() {
+        assert_eq!(backend_ip("(ProxySQL Automated Test Server) - 127.10.0.14"), "127.10.0.14");
+        assert_eq!(backend_ip("127.10.0.14"), "127.10.0.14");
+        assert_eq!(backend_ip(""), "");
+    }
+}

@@ -1,0 +1,145 @@
+//! The client of the simulator: it changes what simulated backends answer and reads which probes reached them.
+//!
+//! It neither advances the monitor nor knows a scenario's timing. Each write is one transaction, so that a
+//! concurrent probe sees the old state or the new one.
+
+mod cluster;
+mod probe_log;
+mod sql;
+
+pub use crate::connection::Endpoint;
+pub use cluster::{RdsBgdCluster, RdsBgdHost, RdsBgdTopologyRow};
+pub use probe_log::{RdsBgdProbeKind, RdsBgdProbeLog};
+
+use crate::connection::{Connection, Credentials, Error};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The part that is common to simulators of any kind of cluster.
+pub struct ClusterSimulator {
+    control: Connection,
+}
+
+impl ClusterSimulator {
+    /// Opens the control connection. It is closed when the simulator is dropped.
+    pub fn connect(endpoint: Endpoint, credentials: &Credentials, use_ssl: bool) -> Result<Self, Error> {
+        Ok(Self { control: Connection::open(endpoint, credentials, use_ssl)? })
+    }
+
+    /// Sets the read_only value of the server configured as `backend`: its hostname, not its IP.
+    pub fn read_only_update(&mut self, backend: &Endpoint, read_only: bool) -> Result<(), Error> {
+        self.control.transaction(&[sql::read_only_update(backend, read_only)])
+    }
+}
+
+/// The simulator of RDS blue/green deployments.
+///
+/// `backends` are always IPs: topology belongs to exactly the addresses it was written to.
+pub struct RdsBgdSimulator {
+    cluster: ClusterSimulator,
+}
+
+impl RdsBgdSimulator {
+    /// [`ClusterSimulator::connect`].
+    pub fn connect(endpoint: Endpoint, credentials: &Credentials, use_ssl: bool) -> Result<Self, Error> {
+        Ok(Self { cluster: ClusterSimulator::connect(endpoint, credentials, use_ssl)? })
+    }
+
+    /// [`ClusterSimulator::read_only_update`].
+    pub fn read_only_update(&mut self, backend: &Endpoint, read_only: bool) -> Result<(), Error> {
+        self.cluster.read_only_update(backend, read_only)
+    }
+
+    /// On `backends`: the table is present, has exactly `rows`, and answers without error.
+    pub fn topology_update(
+        &mut self,
+        backends: &[Endpoint],
+        rows: &[RdsBgdTopologyRow],
+    ) -> Result<(), Error> {
+        self.write(&sql::topology_update(backends, rows))
+    }
+
+    /// On `backends`: the table is present and empty.
+    pub fn topology_delete(&mut self, backends: &[Endpoint]) -> Result<(), Error> {
+        self.write(&sql::topology_update(backends, &[]))
+    }
+
+    /// On `backends`: the table does not exist.
+    pub fn topology_drop(&mut self, backends: &[Endpoint]) -> Result<(), Error> {
+        self.write(&sql::topology_drop(backends))
+    }
+
+    /// On `backends`: the metadata query fails with `error_code`, which must not be 0. 1146 also makes the
+    /// table absent; rows stay as they are.
+    pub fn topology_error(
+        &mut self,
+        backends: &[Endpoint],
+        error_code: u16,
+        message: &str,
+    ) -> Result<(), Error> {
+        if error_code == 0 {
+            return Err(self
+                .cluster
+                .control
+                .answer_error("topology_error", "error code 0 means no error".into()));
+        }
+        self.write(&sql::topology_error(backends, error_code, message))
+    }
+
+    /// Removes all simulator state: read_only values, topology, control rows and the probe log.
+    pub fn cleanup(&mut self) -> Result<(), Error> {
+        self.write(&sql::cleanup())
+    }
+
+    /// The sequence number of the newest probe; 0 when the log is empty.
+    pub fn probe_log_last_sequence(&mut self) -> Result<u64, Error> {
+        self.cluster.control.number(sql::PROBE_LOG_LAST_SEQUENCE)
+    }
+
+    /// The probes after `sequence_id`, oldest first.
+    pub fn probe_log_since(&mut self, sequence_id: u64) -> Result<Vec<RdsBgdProbeLog>, Error> {
+        let statement = sql::probe_log_since(sequence_id);
+        let rows = self.cluster.control.rows(&statement)?;
+        let parse = |row: &Vec<Option<String>>| {
+            RdsBgdProbeLog::from_row(row)
+                .ok_or_else(|| self.cluster.control.answer_error(&statement, format!("row {row:?}")))
+        };
+        rows.iter().map(parse).collect()
+    }
+
+    /// Waits for one probe of `probe_kind` on `backend` after `sequence_id`. `encrypted` None accepts either mode.
+    pub fn wait_for_probe_log(
+        &mut self,
+        sequence_id: u64,
+        backend: &Endpoint,
+        probe_kind: RdsBgdProbeKind,
+        timeout: Duration,
+        encrypted: Option<bool>,
+    ) -> Result<RdsBgdProbeLog, Error> {
+        let deadline = Instant::now() + timeout;
+        let matches = |probe: &RdsBgdProbeLog| {
+            probe.backend == *backend
+                && probe.probe_kind == probe_kind
+                && encrypted.is_none_or(|wanted| probe.encrypted == wanted)
+        };
+        loop {
+            if let Some(probe) = self.probe_log_since(sequence_id)?.into_iter().find(matches) {
+                return Ok(probe);
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Timeout {
+                    endpoint: self.cluster.control.endpoint().clone(),
+                    awaited: format!("{probe_kind:?} probe on {backend} after sequence {sequence_id}"),
+                    waited: timeout,
+                });
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn write(&mut self, statements: &[String]) -> Result<(), Error> {
+        self.cluster.control.transaction(statements)
+    }
+}
