@@ -4,7 +4,10 @@
 pub mod admin;
 pub mod command_line;
 pub mod connection;
+pub mod daemon;
 pub mod emitter;
 pub mod hosts;
+pub mod interrupt;
+pub mod ports;
 pub mod scenario;
 pub mod simulator;
