@@ -1,77 +1,306 @@
 //! Framing: packets over a stream, with sequence numbers and packets of more than 16 MiB.
 
 use crate::WireError;
+use crate::packet::{HEADER, MAX_PAYLOAD, parse_header, put_framed};
 use crate::socket::{Socket, Stream};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::time::{Duration, Instant};
+
+/// Buffer memory that an idle connection keeps, in bytes.
+const IDLE_BUFFER: usize = 4 * 1024;
+/// Buffer for forwarding answers, in bytes.
+const FORWARD_BUFFER: usize = 16 * 1024;
 
 /// One end of a MySQL connection: the stream, a read buffer that stays small while idle, and the sequence number.
 pub struct Channel {
-    _stream: Stream,
+    stream: Stream,
+    /// Read buffer; all of it is initialised, `start..end` holds bytes that have not been used.
+    input: Vec<u8>,
+    start: usize,
+    end: usize,
+    output: Vec<u8>,
+    sequence: u8,
+    read_ahead: bool,
+}
+
+/// Where a packet lies in the read buffer.
+struct Extent {
+    start: usize,
+    end: usize,
+    /// Length of the first part's payload, and of all parts together.
+    first: usize,
+    length: usize,
+}
+
+/// What becomes of the headers of a packet in several parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Headers {
+    Keep,
+    Remove,
 }
 
 impl Channel {
     /// A channel over a plain socket, sequence number 0.
-    pub fn new(_socket: Socket) -> Self {
-        unimplemented!()
+    pub fn new(socket: Socket) -> Self {
+        Self::over(Stream::Plain(socket))
+    }
+    fn over(stream: Stream) -> Self {
+        Self {
+            stream,
+            input: Vec::new(),
+            start: 0,
+            end: 0,
+            output: Vec::new(),
+            sequence: 0,
+            read_ahead: true,
+        }
     }
     /// The stream below.
     pub fn stream(&self) -> &Stream {
-        unimplemented!()
+        &self.stream
     }
+    /// Whether reads may take more than the packet at hand. Not before TLS is decided: what follows an SSLRequest belongs
+    /// to TLS.
+    pub(crate) fn set_read_ahead(&mut self, on: bool) {
+        self.read_ahead = on;
+    }
+    /// Exchanges the stream, as TLS does in the middle of a login; the sequence goes on.
+    pub(crate) fn upgrade(
+        self,
+        wrap: impl FnOnce(Socket) -> Result<Stream, WireError>,
+    ) -> Result<Self, WireError> {
+        if self.start < self.end {
+            return Err(WireError::Malformed("bytes in clear where TLS should start"));
+        }
+        let stream = wrap(self.stream.socket().clone())?;
+        Ok(Self { sequence: self.sequence, read_ahead: self.read_ahead, ..Self::over(stream) })
+    }
+
     /// Reads one packet, joined if it came in several parts, and returns its payload. The payload stays valid until the next call.
     /// `limit` bounds the payload in bytes. Once a first byte has come the rest must follow within
     /// `partial` between reads, whatever the socket's own (idle) timeout is.
-    pub fn read_packet(&mut self, _limit: usize, _partial: Duration) -> Result<&[u8], WireError> {
-        unimplemented!()
+    ///
+    /// The sequence number is taken over from the packet, so that the answer to it carries the next one.
+    pub fn read_packet(&mut self, limit: usize, partial: Duration) -> Result<&[u8], WireError> {
+        let packet = self.receive(limit, partial, Headers::Remove)?;
+        Ok(self.input.get(packet.start + HEADER..packet.end).unwrap_or_default())
     }
     /// As `read_packet` for a command (sequence restarts at 0): the packet is kept as it came, headers
     /// included, so that it can be sent on unchanged.
-    pub fn read_command(&mut self, _limit: usize, _partial: Duration) -> Result<RawCommand<'_>, WireError> {
-        unimplemented!()
+    pub fn read_command(&mut self, limit: usize, partial: Duration) -> Result<RawCommand<'_>, WireError> {
+        self.reset_sequence();
+        let packet = self.receive(limit, partial, Headers::Keep)?;
+        let framed = self.input.get(packet.start..packet.end).unwrap_or_default();
+        let head = framed.get(HEADER..HEADER + packet.first).unwrap_or_default();
+        Ok(RawCommand { framed, head, length: packet.length })
     }
+
+    fn receive(&mut self, limit: usize, partial: Duration, headers: Headers) -> Result<Extent, WireError> {
+        let mut patience = Patience::new(partial);
+        let received = self.receive_parts(limit, headers, &mut patience);
+        patience.restore(self.stream.socket())?;
+        let packet = received?;
+        self.start = packet.end;
+        Ok(packet)
+    }
+    fn receive_parts(
+        &mut self,
+        limit: usize,
+        headers: Headers,
+        patience: &mut Patience,
+    ) -> Result<Extent, WireError> {
+        let (mut end, mut length, mut first) = (0, 0, None);
+        loop {
+            // Offsets are relative to `start`, which moves when the buffer is compacted.
+            self.require(end + HEADER, patience)?;
+            let at = self.start + end;
+            let header = self.input.get(at..at + HEADER).and_then(|h| h.try_into().ok()).unwrap_or_default();
+            let (part, sequence) = parse_header(header);
+            self.sequence = sequence.wrapping_add(1);
+            length += part;
+            if length > limit {
+                return Err(WireError::TooLarge { limit });
+            }
+            self.require(end + HEADER + part, patience)?;
+            if first.is_some() && headers == Headers::Remove {
+                let at = self.start + end;
+                self.input.copy_within(at + HEADER..self.end, at);
+                self.end -= HEADER;
+                end += part;
+            } else {
+                end += HEADER + part;
+            }
+            let first = *first.get_or_insert(part);
+            if part < MAX_PAYLOAD {
+                return Ok(Extent { start: self.start, end: self.start + end, first, length });
+            }
+        }
+    }
+    /// Reads until `wanted` bytes of the packet are buffered.
+    fn require(&mut self, wanted: usize, patience: &mut Patience) -> Result<(), WireError> {
+        while self.end - self.start < wanted {
+            let present = self.end - self.start;
+            if present > 0 {
+                patience.begin(self.stream.socket())?;
+            }
+            // Memory follows what has really come, so that a header alone cannot claim 16 MiB.
+            self.make_room(wanted.min((2 * present).max(IDLE_BUFFER)));
+            let most = if self.read_ahead { usize::MAX } else { wanted - present };
+            match self.read_once(most) {
+                Err(WireError::Closed) if present > 0 => {
+                    return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+                }
+                result => result?,
+            }
+        }
+        Ok(())
+    }
+    /// Makes the buffer hold at least `wanted` bytes from `start` on.
+    fn make_room(&mut self, wanted: usize) {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        if self.start + wanted > self.input.len() || self.end == self.input.len() {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        let wanted = wanted.max(self.end + 1).max(IDLE_BUFFER);
+        if wanted > self.input.len() {
+            self.input.resize(wanted, 0);
+        }
+    }
+    /// One read of at most `most` bytes into the free end of the buffer.
+    fn read_once(&mut self, most: usize) -> Result<(), WireError> {
+        let end = self.input.len().min(self.end.saturating_add(most));
+        let free = self.input.get_mut(self.end..end).unwrap_or_default();
+        let count = loop {
+            match self.stream.read(free) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result?,
+            }
+        };
+        if count == 0 {
+            return Err(WireError::Closed);
+        }
+        self.end += count;
+        Ok(())
+    }
+
     /// Queues a packet with the next sequence number, split where it exceeds 16 MiB - 1.
-    pub fn queue(&mut self, _payload: &[u8]) {
-        unimplemented!()
+    pub fn queue(&mut self, payload: &[u8]) {
+        put_framed(&mut self.output, &mut self.sequence, payload);
     }
     /// Queues bytes that are framed already.
-    pub fn queue_raw(&mut self, _framed: &[u8]) {
-        unimplemented!()
+    pub fn queue_raw(&mut self, framed: &[u8]) {
+        self.output.extend_from_slice(framed);
     }
     /// Writes framed bytes at once, after anything queued, in as few system calls as possible.
-    pub fn write_raw(&mut self, _framed: &[u8]) -> Result<(), WireError> {
-        unimplemented!()
+    pub fn write_raw(&mut self, framed: &[u8]) -> Result<(), WireError> {
+        if self.output.is_empty() {
+            return write_all(&mut self.stream, framed);
+        }
+        if framed.len() <= FORWARD_BUFFER {
+            self.queue_raw(framed);
+            return self.flush();
+        }
+        self.flush()?;
+        write_all(&mut self.stream, framed)
     }
     /// Bytes queued and not flushed; callers flush when this grows large.
     pub fn queued(&self) -> usize {
-        unimplemented!()
+        self.output.len()
     }
     /// Writes all that is queued.
     pub fn flush(&mut self) -> Result<(), WireError> {
-        unimplemented!()
+        let written = write_all(&mut self.stream, &self.output);
+        self.output.clear();
+        written
     }
     /// Reads once, whatever is there (at least one byte), and returns it; for forwarding. `consume` says how much was used.
+    /// Bytes that are buffered and not consumed are returned first, without a read.
     pub fn fill(&mut self) -> Result<&[u8], WireError> {
-        unimplemented!()
+        if self.start == self.end {
+            self.make_room(FORWARD_BUFFER);
+            self.read_once(usize::MAX)?;
+        }
+        Ok(self.input.get(self.start..self.end).unwrap_or_default())
     }
     /// Marks the first `n` buffered bytes as used.
-    pub fn consume(&mut self, _n: usize) {
-        unimplemented!()
+    pub fn consume(&mut self, n: usize) {
+        self.start = self.start.saturating_add(n).min(self.end);
+    }
+    /// Bytes received and not used yet, which `poll` on the socket does not see: in the buffer and inside TLS.
+    pub fn buffered(&self) -> usize {
+        self.end - self.start + self.stream.buffered()
     }
     /// Restarts the sequence number, as each command does.
     pub fn reset_sequence(&mut self) {
-        unimplemented!()
+        self.set_sequence(0);
     }
     /// Sets the sequence number that the next queued packet carries.
-    pub fn set_sequence(&mut self, _next: u8) {
-        unimplemented!()
+    pub fn set_sequence(&mut self, next: u8) {
+        self.sequence = next;
     }
     /// Bounds every read and write until `None` is set: each is given the time left.
-    pub fn set_deadline(&mut self, _deadline: Option<Instant>) {
-        unimplemented!()
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.stream.socket().set_deadline(deadline);
     }
     /// Frees buffer memory beyond what an idle connection needs.
     pub fn shrink(&mut self) {
-        unimplemented!()
+        if self.input.len() > IDLE_BUFFER && self.end - self.start <= IDLE_BUFFER {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            self.input.truncate(IDLE_BUFFER);
+            self.input.shrink_to_fit();
+        }
+        if self.output.capacity() > IDLE_BUFFER && self.output.len() <= IDLE_BUFFER {
+            self.output.shrink_to(IDLE_BUFFER);
+        }
+    }
+    /// Ends the connection so that the peer can still read what was written last: closing with bytes unread would
+    /// reset it and take the answer along. Reads and drops what comes for at most `time`.
+    pub fn close_gently(&mut self, time: Duration) {
+        let socket = self.stream.socket().clone();
+        socket.shutdown(Shutdown::Write);
+        socket.set_deadline(Some(Instant::now() + time));
+        self.consume(usize::MAX);
+        while self.fill().is_ok() {
+            self.consume(usize::MAX);
+        }
+        socket.shutdown(Shutdown::Both);
+    }
+}
+
+fn write_all(stream: &mut Stream, bytes: &[u8]) -> Result<(), WireError> {
+    Ok(stream.write_all(bytes)?)
+}
+
+/// The time limit on the rest of a packet that has begun. It touches the socket only when a packet does not come in one
+/// piece; a deadline in force is limit enough.
+struct Patience {
+    partial: Duration,
+    idle: Option<Option<Duration>>,
+}
+
+impl Patience {
+    fn new(partial: Duration) -> Self {
+        Self { partial, idle: None }
+    }
+    fn begin(&mut self, socket: &Socket) -> io::Result<()> {
+        if self.idle.is_some() || socket.has_deadline() {
+            return Ok(());
+        }
+        self.idle = Some(socket.stream().read_timeout()?);
+        socket.stream().set_read_timeout(Some(self.partial.max(Duration::from_millis(1))))
+    }
+    fn restore(&mut self, socket: &Socket) -> io::Result<()> {
+        match self.idle.take() {
+            Some(idle) => socket.stream().set_read_timeout(idle),
+            None => Ok(()),
+        }
     }
 }
 
@@ -84,3 +313,6 @@ pub struct RawCommand<'a> {
     /// Payload bytes over all parts.
     pub length: usize,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The two kinds of error: what a MySQL peer is told, and what went wrong on the wire.
 
+use crate::packet::Fields;
 use std::io;
 
 /// An error as MySQL clients see it: an ERR packet's code, SQLSTATE and text.
@@ -19,6 +20,29 @@ impl SqlError {
     pub fn new(code: u16, state: &str, message: impl Into<String>) -> Self {
         let state = state.as_bytes().try_into().unwrap_or(*b"HY000");
         Self { code, state, message: message.into() }
+    }
+
+    /// The payload of an ERR packet (MySQL protocol, ERR_Packet, CLIENT_PROTOCOL_41 form).
+    pub(crate) fn to_payload(&self) -> Vec<u8> {
+        let mut payload = vec![0xFF];
+        payload.extend_from_slice(&self.code.to_le_bytes());
+        payload.push(b'#');
+        payload.extend_from_slice(&self.state);
+        payload.extend_from_slice(self.message.as_bytes());
+        payload
+    }
+
+    /// Reads an ERR packet's payload, its first byte (0xFF) included. One sent before the login has no SQLSTATE.
+    pub(crate) fn from_payload(payload: &[u8]) -> Result<Self, WireError> {
+        let mut fields = Fields::new(payload);
+        fields.u8()?;
+        let code = fields.u16()?;
+        let rest = fields.rest();
+        let (state, message) = match rest.strip_prefix(b"#").and_then(|r| r.split_first_chunk::<5>()) {
+            Some((state, message)) => (*state, message),
+            None => (*b"HY000", rest),
+        };
+        Ok(Self { code, state, message: String::from_utf8_lossy(message).into_owned() })
     }
 }
 
@@ -43,7 +67,35 @@ pub enum WireError {
     /// The peer answered with an ERR packet, or we did before giving up.
     #[error(transparent)]
     Sql(#[from] SqlError),
-    /// The TLS handshake failed.
-    #[error("TLS handshake: {0}")]
+    /// A TLS handshake failed, or certificates cannot be used.
+    #[error("TLS: {0}")]
     Tls(String),
+}
+
+impl WireError {
+    /// Whether a read or write ran out of time.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Io(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn err_packets_round_trip() {
+        let error = SqlError::new(1045, "28000", "Access denied");
+        let payload = error.to_payload();
+        assert_eq!(payload, b"\xFF\x15\x04#28000Access denied");
+        assert_eq!(SqlError::from_payload(&payload).unwrap(), error);
+    }
+
+    #[test]
+    fn an_err_packet_may_lack_its_state() {
+        let error = SqlError::from_payload(b"\xFF\x10\x04Too many connections").unwrap();
+        assert_eq!(error, SqlError::new(1040, "HY000", "Too many connections"));
+        assert!(SqlError::from_payload(b"\xFF\x10").is_err());
+        assert_eq!(SqlError::new(1, "bad state", "").state, *b"HY000");
+    }
 }

@@ -5,14 +5,19 @@
 pub mod auth;
 pub mod backend;
 pub mod channel;
+mod command;
 pub mod error;
 pub mod login;
+mod packet;
 pub mod reply;
 pub mod serve;
 pub mod service;
 pub mod socket;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod tracker;
 
+pub use command::command;
 pub use error::{SqlError, WireError};
 pub use mysql_common::constants::{CapabilityFlags, ColumnType, Command, StatusFlags};

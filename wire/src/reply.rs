@@ -1,7 +1,11 @@
 //! Answers a server writes: OK, ERR, EOF and text result sets.
 
 use crate::channel::Channel;
+use crate::packet::{put_lenenc_bytes, put_lenenc_int};
 use crate::{CapabilityFlags, ColumnType, SqlError, StatusFlags, WireError};
+
+/// Bytes queued before rows are written out.
+const FLUSH_AT: usize = 16 * 1024;
 
 /// Writes the answer to one command. Consumed by the call that completes the answer, so that an answer cannot be left half written.
 pub struct Reply<'a> {
@@ -28,42 +32,189 @@ pub struct Column {
 
 impl Column {
     /// A text column with a name alone.
-    pub fn text(_name: impl Into<String>) -> Self {
-        unimplemented!()
+    pub fn text(name: impl Into<String>) -> Self {
+        let kind = ColumnType::MYSQL_TYPE_VAR_STRING;
+        Self { schema: String::new(), table: String::new(), name: name.into(), kind }
+    }
+
+    /// Protocol::ColumnDefinition41.
+    fn to_payload(&self) -> Vec<u8> {
+        let (charset, length, flags, decimals) = self.attributes();
+        let mut payload = Vec::with_capacity(64);
+        put_lenenc_bytes(&mut payload, b"def");
+        for text in [&self.schema, &self.table, &self.table, &self.name, &self.name] {
+            put_lenenc_bytes(&mut payload, text.as_bytes());
+        }
+        payload.push(0x0C);
+        payload.extend_from_slice(&charset.to_le_bytes());
+        payload.extend_from_slice(&length.to_le_bytes());
+        payload.push(self.kind as u8);
+        payload.extend_from_slice(&flags.to_le_bytes());
+        payload.extend_from_slice(&[decimals, 0, 0]);
+        payload
+    }
+    /// Collation id, display length, flags and decimals that go with the type.
+    fn attributes(&self) -> (u16, u32, u16, u8) {
+        const UTF8MB4: u16 = 45;
+        const BINARY: u16 = 63;
+        const BLOB_FLAG: u16 = 16;
+        const BINARY_FLAG: u16 = 128;
+        const NOT_FIXED: u8 = 0x1F;
+        match self.kind {
+            ColumnType::MYSQL_TYPE_LONGLONG => (BINARY, 20, BINARY_FLAG, 0),
+            ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT => {
+                (BINARY, 22, BINARY_FLAG, NOT_FIXED)
+            }
+            ColumnType::MYSQL_TYPE_TINY_BLOB
+            | ColumnType::MYSQL_TYPE_BLOB
+            | ColumnType::MYSQL_TYPE_MEDIUM_BLOB
+            | ColumnType::MYSQL_TYPE_LONG_BLOB => (BINARY, u32::MAX, BLOB_FLAG | BINARY_FLAG, 0),
+            kind if kind.is_numeric_type() => (BINARY, 11, BINARY_FLAG, 0),
+            ColumnType::MYSQL_TYPE_NULL => (BINARY, 0, BINARY_FLAG, 0),
+            _ => (UTF8MB4, 65_535, 0, NOT_FIXED),
+        }
     }
 }
 
 impl<'a> Reply<'a> {
     /// OK with affected rows, last insert id and info text.
-    pub fn ok(self, _affected: u64, _last_insert_id: u64, _info: &str) -> Result<(), WireError> {
-        unimplemented!()
+    pub fn ok(self, affected: u64, last_insert_id: u64, info: &str) -> Result<(), WireError> {
+        let payload = self.ok_payload(0x00, affected, last_insert_id, info);
+        self.channel.queue(&payload);
+        self.channel.flush()
     }
     /// ERR.
-    pub fn error(self, _error: &SqlError) -> Result<(), WireError> {
-        unimplemented!()
+    pub fn error(self, error: &SqlError) -> Result<(), WireError> {
+        self.channel.queue(&error.to_payload());
+        self.channel.flush()
     }
     /// Starts a text result set.
-    pub fn rows(self, _columns: &[Column]) -> Result<Rows<'a>, WireError> {
-        unimplemented!()
+    pub fn rows(self, columns: &[Column]) -> Result<Rows<'a>, WireError> {
+        let mut count = Vec::new();
+        put_lenenc_int(&mut count, columns.len() as u64);
+        self.channel.queue(&count);
+        for column in columns {
+            self.channel.queue(&column.to_payload());
+        }
+        if !self.deprecates_eof() {
+            self.channel.queue(&self.eof_payload());
+        }
+        Ok(Rows { reply: self, row: Vec::new() })
+    }
+    /// The end of a list of columns or rows, alone: what COM_SET_OPTION and COM_FIELD_LIST are answered with.
+    pub(crate) fn end(self) -> Result<(), WireError> {
+        let payload =
+            if self.deprecates_eof() { self.ok_payload(0xFE, 0, 0, "") } else { self.eof_payload() };
+        self.channel.queue(&payload);
+        self.channel.flush()
+    }
+
+    fn deprecates_eof(&self) -> bool {
+        self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+    }
+    fn ok_payload(&self, first: u8, affected: u64, last_insert_id: u64, info: &str) -> Vec<u8> {
+        let mut payload = vec![first];
+        put_lenenc_int(&mut payload, affected);
+        put_lenenc_int(&mut payload, last_insert_id);
+        payload.extend_from_slice(&self.status.bits().to_le_bytes());
+        payload.extend_from_slice(&[0, 0]); // warnings
+        if !self.capabilities.contains(CapabilityFlags::CLIENT_SESSION_TRACK) {
+            payload.extend_from_slice(info.as_bytes());
+        } else if !info.is_empty() {
+            put_lenenc_bytes(&mut payload, info.as_bytes());
+        }
+        payload
+    }
+    fn eof_payload(&self) -> Vec<u8> {
+        let [low, high] = self.status.bits().to_le_bytes();
+        vec![0xFE, 0, 0, low, high]
     }
 }
 
 /// A result set being written: rows, then `finish` (or `fail`). Flushes as it grows.
 pub struct Rows<'a> {
-    _reply: Reply<'a>,
+    reply: Reply<'a>,
+    row: Vec<u8>,
 }
 
 impl Rows<'_> {
     /// One row; NULL is `None`.
-    pub fn row<'v>(&mut self, _values: impl IntoIterator<Item = Option<&'v [u8]>>) -> Result<(), WireError> {
-        unimplemented!()
+    pub fn row<'v>(&mut self, values: impl IntoIterator<Item = Option<&'v [u8]>>) -> Result<(), WireError> {
+        self.row.clear();
+        for value in values {
+            match value {
+                Some(value) => put_lenenc_bytes(&mut self.row, value),
+                None => self.row.push(0xFB),
+            }
+        }
+        self.reply.channel.queue(&self.row);
+        if self.reply.channel.queued() >= FLUSH_AT { self.reply.channel.flush() } else { Ok(()) }
     }
     /// Ends the result set.
     pub fn finish(self) -> Result<(), WireError> {
-        unimplemented!()
+        self.reply.end()
     }
     /// Ends it with an error after some rows.
-    pub fn fail(self, _error: &SqlError) -> Result<(), WireError> {
-        unimplemented!()
+    pub fn fail(self, error: &SqlError) -> Result<(), WireError> {
+        self.reply.error(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::{Socket, tests::pair};
+    use std::io::Read;
+
+    fn written(capabilities: CapabilityFlags, write: impl FnOnce(Reply<'_>)) -> Vec<u8> {
+        let (mut client, server): (Socket, Socket) = pair();
+        let mut channel = Channel::new(server);
+        channel.set_sequence(1);
+        let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        write(Reply { channel: &mut channel, capabilities, status });
+        drop(channel);
+        let mut bytes = Vec::new();
+        client.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn ok_has_the_documented_form() {
+        let bytes = written(CapabilityFlags::empty(), |r| r.ok(3, 300, "hi").unwrap());
+        assert_eq!(bytes, b"\x0B\0\0\x01\0\x03\xFC\x2C\x01\x02\0\0\0hi");
+        let bytes = written(CapabilityFlags::CLIENT_SESSION_TRACK, |r| r.ok(0, 0, "hi").unwrap());
+        assert_eq!(bytes, b"\x0A\0\0\x01\0\0\0\x02\0\0\0\x02hi");
+    }
+
+    const COUNT_AND_COLUMN: &[u8] =
+        b"\x01\0\0\x01\x01\x18\0\0\x02\x03def\0\0\0\x01a\x01a\x0C\x2D\0\xFF\xFF\0\0\xFD\0\0\x1F\0\0";
+
+    #[test]
+    fn a_result_set_ends_with_eof() {
+        let bytes = written(CapabilityFlags::empty(), |r| {
+            let mut rows = r.rows(&[Column::text("a")]).unwrap();
+            rows.row([Some(&b"xy"[..])]).unwrap();
+            rows.row([None]).unwrap();
+            rows.finish().unwrap();
+        });
+        let rest = b"\x05\0\0\x03\xFE\0\0\x02\0\x03\0\0\x04\x02xy\x01\0\0\x05\xFB\x05\0\0\x06\xFE\0\0\x02\0";
+        assert_eq!(bytes, [COUNT_AND_COLUMN, rest].concat());
+    }
+
+    #[test]
+    fn a_result_set_ends_with_ok_where_eof_is_deprecated() {
+        let bytes = written(CapabilityFlags::CLIENT_DEPRECATE_EOF, |r| {
+            r.rows(&[Column::text("a")]).unwrap().finish().unwrap();
+        });
+        assert_eq!(bytes, [COUNT_AND_COLUMN, b"\x07\0\0\x03\xFE\0\0\x02\0\0\0"].concat());
+    }
+
+    #[test]
+    fn a_result_set_may_end_with_an_error() {
+        let bytes = written(CapabilityFlags::CLIENT_DEPRECATE_EOF, |r| {
+            let rows = r.rows(&[Column::text("a")]).unwrap();
+            rows.fail(&SqlError::new(1317, "70100", "x")).unwrap();
+        });
+        assert_eq!(bytes, [COUNT_AND_COLUMN, b"\x0A\0\0\x03\xFF\x25\x05#70100x"].concat());
     }
 }

@@ -3,7 +3,14 @@
 use crate::channel::Channel;
 use crate::login::Login;
 use crate::reply::Reply;
-use crate::{SqlError, StatusFlags, WireError};
+use crate::{Command, SqlError, StatusFlags, WireError};
+use std::time::Duration;
+
+/// Time between the pieces of one packet.
+const PARTIAL: Duration = Duration::from_secs(30);
+
+/// How long a client may go on sending a packet that is refused.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// What a simple server does with statements. COM_PING, COM_QUIT, COM_INIT_DB, COM_SET_OPTION, COM_STATISTICS, COM_FIELD_LIST
 /// and unknown commands (error 1047) are answered by the loop.
@@ -23,10 +30,82 @@ pub trait QueryHandler {
 /// Serves commands until the client leaves or the connection fails. Statements that are not UTF-8 are answered
 /// with error 1300; packets over `max_packet` bytes with 1153 and the connection ends.
 pub fn serve(
-    _channel: &mut Channel,
-    _login: &Login,
-    _max_packet: usize,
-    _handler: &mut dyn QueryHandler,
+    channel: &mut Channel,
+    login: &Login,
+    max_packet: usize,
+    handler: &mut dyn QueryHandler,
 ) -> Result<(), WireError> {
-    unimplemented!()
+    loop {
+        channel.shrink();
+        channel.reset_sequence();
+        let packet = match channel.read_packet(max_packet, PARTIAL) {
+            Ok(packet) => packet,
+            Err(WireError::Closed) => return Ok(()),
+            Err(error @ WireError::TooLarge { .. }) => {
+                refuse_large_packet(channel)?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        // Copied, because the answer is written through the channel that holds the packet.
+        let (command, argument) = match packet.split_first() {
+            Some((&code, argument)) => (crate::command(code), argument.to_vec()),
+            None => (None, Vec::new()),
+        };
+        if command == Some(Command::COM_QUIT) {
+            return Ok(());
+        }
+        let reply = Reply { channel, capabilities: login.capabilities, status: handler.status() };
+        answer(command, &argument, reply, handler)?;
+    }
+}
+
+fn answer(
+    command: Option<Command>,
+    argument: &[u8],
+    mut reply: Reply<'_>,
+    handler: &mut dyn QueryHandler,
+) -> Result<(), WireError> {
+    match command {
+        Some(Command::COM_QUERY) => match str::from_utf8(argument) {
+            Ok(sql) => handler.query(sql, reply),
+            Err(_) => {
+                reply.error(&SqlError::new(1300, "HY000", "Invalid utf8mb4 character string in statement"))
+            }
+        },
+        Some(Command::COM_INIT_DB) => {
+            let schema = str::from_utf8(argument);
+            let used = match schema {
+                Ok(schema) => handler.use_schema(schema),
+                Err(_) => {
+                    Err(SqlError::new(1300, "HY000", "Invalid utf8mb4 character string in schema name"))
+                }
+            };
+            reply.status = handler.status();
+            match used {
+                Ok(()) => reply.ok(0, 0, ""),
+                Err(error) => reply.error(&error),
+            }
+        }
+        Some(Command::COM_PING) => reply.ok(0, 0, ""),
+        Some(Command::COM_FIELD_LIST | Command::COM_SET_OPTION) => reply.end(),
+        Some(Command::COM_STATISTICS) => {
+            reply.channel.queue(b"Threads: 1");
+            reply.channel.flush()
+        }
+        Some(Command::COM_STMT_CLOSE | Command::COM_STMT_SEND_LONG_DATA) => Ok(()),
+        Some(Command::COM_STMT_PREPARE) => {
+            let text = "This command is not supported in the prepared statement protocol yet";
+            reply.error(&SqlError::new(1295, "HY000", text))
+        }
+        _ => reply.error(&SqlError::new(1047, "08S01", "Unknown command")),
+    }
+}
+
+fn refuse_large_packet(channel: &mut Channel) -> Result<(), WireError> {
+    let error = SqlError::new(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes");
+    channel.queue(&error.to_payload());
+    channel.flush()?;
+    channel.close_gently(GOODBYE);
+    Ok(())
 }

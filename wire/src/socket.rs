@@ -1,42 +1,116 @@
 //! A TCP socket that several owners may hold: the thread that reads it, and whoever may have to close it.
 
-use std::io;
+use parking_lot::Mutex;
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A shared handle on one TCP connection. Reading and writing is for one thread; closing is for any.
 #[derive(Debug, Clone)]
-pub struct Socket(Arc<TcpStream>);
+pub struct Socket(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    stream: TcpStream,
+    deadline: Mutex<Option<Deadline>>,
+}
+
+/// A deadline in force, and the time limits to go back to after it.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    read: Option<Duration>,
+    write: Option<Duration>,
+}
+
+/// Zero would mean "no limit" to the system.
+const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Socket {
     /// Takes over a connected stream and sets TCP_NODELAY.
-    pub fn new(_stream: TcpStream) -> io::Result<Self> {
-        unimplemented!()
+    pub fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        Ok(Self(Arc::new(Shared { stream, deadline: Mutex::new(None) })))
     }
     /// The underlying stream, for `poll` and socket options.
     pub fn stream(&self) -> &TcpStream {
-        &self.0
+        &self.0.stream
     }
     /// Address of this end (getsockname).
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.0.stream.local_addr()
     }
     /// Address of the other end.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.peer_addr()
+        self.0.stream.peer_addr()
     }
-    /// Read and write time limits for each system call; `None` waits for ever.
-    pub fn set_timeouts(&self, _read: Option<Duration>, _write: Option<Duration>) -> io::Result<()> {
-        unimplemented!()
+    /// Read and write time limits for each system call; `None` waits for ever. While a deadline is set they wait for its end.
+    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) -> io::Result<()> {
+        if let Some(deadline) = self.0.deadline.lock().as_mut() {
+            (deadline.read, deadline.write) = (read, write);
+            return Ok(());
+        }
+        self.0.stream.set_read_timeout(read.map(|t| t.max(SHORTEST)))?;
+        self.0.stream.set_write_timeout(write.map(|t| t.max(SHORTEST)))
+    }
+    /// Bounds every read and write until `None` is set: each is given the time left. It holds below TLS as well, so
+    /// that a handshake or a record that trickles in cannot outlast it.
+    pub fn set_deadline(&self, deadline: Option<Instant>) {
+        let mut current = self.0.deadline.lock();
+        match (deadline, *current) {
+            (Some(at), Some(held)) => *current = Some(Deadline { at, ..held }),
+            (Some(at), None) => {
+                // A socket that cannot say its limits is broken, and the next read tells.
+                let read = self.0.stream.read_timeout().unwrap_or_default();
+                let write = self.0.stream.write_timeout().unwrap_or_default();
+                *current = Some(Deadline { at, read, write });
+            }
+            (None, Some(held)) => {
+                *current = None;
+                drop(current);
+                let _ = self.set_timeouts(held.read, held.write);
+            }
+            (None, None) => {}
+        }
+    }
+    /// Whether a deadline is in force.
+    pub(crate) fn has_deadline(&self) -> bool {
+        self.0.deadline.lock().is_some()
+    }
+    /// The time left, if there is a deadline.
+    fn time_left(&self) -> io::Result<Option<Duration>> {
+        let Some(deadline) = *self.0.deadline.lock() else { return Ok(None) };
+        let left = deadline.at.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left.max(SHORTEST))) }
     }
     /// Ends the connection, or one direction of it, under the thread that uses it.
     pub fn shutdown(&self, how: Shutdown) {
         // The peer may have gone first; then there is nothing left to end.
-        let _ = self.0.shutdown(how);
+        let _ = self.0.stream.shutdown(how);
     }
 }
-// also: impl Read for Socket, impl Write for Socket (through &TcpStream)
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(left) = self.time_left()? {
+            self.0.stream.set_read_timeout(Some(left))?;
+        }
+        (&self.0.stream).read(buffer)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(left) = self.time_left()? {
+            self.0.stream.set_write_timeout(Some(left))?;
+        }
+        (&self.0.stream).write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// The byte stream under a connection: plain, or inside TLS.
 pub enum Stream {
@@ -45,30 +119,96 @@ pub enum Stream {
     /// TLS over the same kind of socket.
     Tls(Box<native_tls::TlsStream<Socket>>),
 }
+
 impl Stream {
     /// The socket below.
     pub fn socket(&self) -> &Socket {
-        unimplemented!()
+        match self {
+            Stream::Plain(socket) => socket,
+            Stream::Tls(tls) => tls.get_ref(),
+        }
     }
     /// Whether bytes are encrypted on the wire.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Stream::Tls(_))
     }
-    /// Decrypted bytes that wait inside TLS, which `poll` on the socket does not see.
+    /// Decrypted bytes that wait inside TLS, which `poll` on the socket does not see. An error of TLS shows at the next read.
     pub fn buffered(&self) -> usize {
-        unimplemented!()
+        match self {
+            Stream::Plain(_) => 0,
+            Stream::Tls(tls) => tls.buffered_read_size().unwrap_or(0),
+        }
     }
 }
-impl std::io::Read for Socket {
-    fn read(&mut self, _b: &mut [u8]) -> io::Result<usize> {
-        unimplemented!()
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.read(buffer),
+            Stream::Tls(tls) => match tls.read(buffer) {
+                Err(error) if is_unclean_close(&error) => Ok(0),
+                result => result,
+            },
+        }
     }
 }
-impl std::io::Write for Socket {
-    fn write(&mut self, _b: &[u8]) -> io::Result<usize> {
-        unimplemented!()
+
+impl Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Plain(socket) => socket.write(bytes),
+            Stream::Tls(tls) => tls.write(bytes),
+        }
     }
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Stream::Plain(socket) => socket.flush(),
+            Stream::Tls(tls) => tls.flush(),
+        }
+    }
+}
+
+/// Many MySQL clients close TCP without TLS's own goodbye, which OpenSSL 3 calls an error. The protocol above has
+/// its own framing, so that a cut inside a packet is still noticed.
+fn is_unclean_close(error: &io::Error) -> bool {
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<openssl::ssl::Error>());
+    let stack = cause.and_then(openssl::ssl::Error::ssl_error);
+    stack.is_some_and(|stack| {
+        stack.errors().iter().any(|e| e.reason().is_some_and(|r| r.contains("unexpected eof")))
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    /// Two ends of one loopback connection.
+    pub(crate) fn pair() -> (Socket, Socket) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        (Socket::new(client).unwrap(), Socket::new(server).unwrap())
+    }
+
+    #[test]
+    fn a_deadline_ends_a_read_and_gives_the_old_limits_back() {
+        let (mut client, _server) = pair();
+        client.set_timeouts(Some(Duration::from_secs(100)), None).unwrap();
+        client.set_deadline(Some(Instant::now() + Duration::from_millis(20)));
+        let kind = client.read(&mut [0; 4]).unwrap_err().kind();
+        assert!(matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
+        assert_eq!(client.read(&mut [0; 4]).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        client.set_deadline(None);
+        assert_eq!(client.stream().read_timeout().unwrap(), Some(Duration::from_secs(100)));
+        assert_eq!(client.stream().write_timeout().unwrap(), None);
+    }
+
+    #[test]
+    fn another_owner_can_end_a_read() {
+        let (mut client, _server) = pair();
+        let other = client.clone();
+        other.shutdown(Shutdown::Both);
+        assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
     }
 }
