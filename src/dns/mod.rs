@@ -1,11 +1,31 @@
 //! Names to addresses: pins first, then the cache over hosts files and DNS.
 
+mod cache;
+mod hosts;
+mod lookups;
+mod resolver;
+mod sources;
+#[cfg(test)]
+mod tests;
+
 use crate::config::Config;
 use crate::hostgroups::HostgroupId;
-use std::net::IpAddr;
+use admin::variables::ResolutionFamily;
+use cache::Cache;
+use hosts::HostsFile;
+use lookups::Lookups;
+use parking_lot::{Condvar, Mutex};
+use sources::{Hosts, Sources};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// How long a lookup is waited for where an address is known from before.
+const STALE_PATIENCE: Duration = Duration::from_millis(500);
+/// The refresh thread looks at the settings at least this often.
+const LONGEST_NAP: Duration = Duration::from_secs(10);
 
 /// Who set a pin: a deployment, by its writer hostgroup. Only the owner removes it.
 pub type Owner = HostgroupId;
@@ -41,40 +61,195 @@ pub trait Lookup: Send + Sync {
     fn lookup(&self, name: &str, deadline: Instant) -> Result<Resolved, LookupError>;
 }
 
+/// What decides answers beside the name; a change makes the cache's entries worthless.
+type Settings = (Option<SocketAddr>, ResolutionFamily);
+
+struct State {
+    cache: Cache,
+    lookups: Lookups,
+    settings: Settings,
+}
+
+/// What the threads share. The lock is never held across a lookup or the reading of a file.
+struct Shared {
+    config: Arc<Config>,
+    hosts: Arc<Hosts>,
+    source: Box<dyn Lookup>,
+    state: Mutex<State>,
+    /// Wakes the refresh thread.
+    wake: Condvar,
+}
+
 /// The cache, its pins and its refresh thread.
-pub struct Dns {}
+pub struct Dns {
+    shared: Arc<Shared>,
+    refresh: Mutex<Option<JoinHandle<()>>>,
+}
 
 impl Dns {
     /// A cache in the order: pin, `mysql-monitor_dns_server`, `hosts_file`, /etc/hosts, the system's DNS.
-    pub fn new(_config: Arc<Config>, _hosts_file: Option<PathBuf>) -> Arc<Self> {
-        unimplemented!()
+    pub fn new(config: Arc<Config>, hosts_file: Option<PathBuf>) -> Arc<Self> {
+        let files = hosts_file.map(HostsFile::named).into_iter().chain([HostsFile::system()]).collect();
+        let hosts = Arc::new(Hosts::new(config.clone(), files));
+        let sources = Sources::new(config.clone(), hosts.clone());
+        Self::with_source(config, hosts, Box::new(sources))
     }
     /// Starts the refresh thread.
     pub fn start(self: &Arc<Self>) -> std::io::Result<()> {
-        unimplemented!()
+        let mut refresh = self.refresh.lock();
+        if refresh.is_none() {
+            let shared = self.shared.clone();
+            let builder = std::thread::Builder::new().name("dns-refresh".into());
+            *refresh = Some(builder.spawn(move || shared.refresh())?);
+        }
+        Ok(())
     }
-    /// Stops and joins it.
+    /// Stops and joins it, and the threads of lookups. Everybody who waits for a lookup gets an error at once.
     pub fn stop(&self) {
-        unimplemented!()
+        let mut threads = self.shared.state.lock().lookups.stop();
+        self.shared.wake.notify_all();
+        threads.extend(self.refresh.lock().take());
+        for thread in threads {
+            if thread.join().is_err() {
+                log::error!("a DNS thread panicked");
+            }
+        }
     }
     /// One address for a name (an address literal is itself): the pin if there is one, else the cache, else a lookup by `deadline`.
-    pub fn resolve(&self, _host: &str, _deadline: Instant) -> Result<IpAddr, LookupError> {
-        unimplemented!()
+    /// Where that does not succeed, or takes long, an address known from before serves on.
+    pub fn resolve(&self, host: &str, deadline: Instant) -> Result<IpAddr, LookupError> {
+        self.find(host, deadline, true)
     }
-    /// As `resolve`, past the pin and past the cache's entry (a fresh lookup, which the cache then holds).
-    pub fn resolve_fresh(&self, _host: &str, _deadline: Instant) -> Result<IpAddr, LookupError> {
-        unimplemented!()
+    /// As `resolve`, past the pin and past the cache's entry (a fresh lookup, which the cache then holds). A lookup that is under
+    /// way already is joined.
+    pub fn resolve_fresh(&self, host: &str, deadline: Instant) -> Result<IpAddr, LookupError> {
+        self.find(host, deadline, false)
     }
-    /// Pins a name to an address until the owner removes it.
-    pub fn pin(&self, _host: &str, _address: IpAddr, _owner: Owner) {
-        unimplemented!()
+    /// Pins a name to an address until the owner removes it. The pin holds with the cache disabled, too.
+    pub fn pin(&self, host: &str, address: IpAddr, owner: Owner) {
+        self.shared.state.lock().cache.pin(normalise(host), address, owner);
     }
     /// Removes a name's cache entry, and its pin if `owner` set it.
-    pub fn remove(&self, _host: &str, _owner: Owner) {
-        unimplemented!()
+    pub fn remove(&self, host: &str, owner: Owner) {
+        let name = normalise(host);
+        let mut state = self.shared.state.lock();
+        state.cache.remove(&name, owner);
+        state.lookups.forget(&name);
     }
     /// Pins now: (name, address, owner).
     pub fn pins(&self) -> Vec<(String, IpAddr, Owner)> {
-        unimplemented!()
+        self.shared.state.lock().cache.pins()
     }
+
+    fn with_source(config: Arc<Config>, hosts: Arc<Hosts>, source: Box<dyn Lookup>) -> Arc<Self> {
+        let settings = settings(&config);
+        let state = State { cache: Cache::default(), lookups: Lookups::default(), settings };
+        let wake = Condvar::new();
+        let shared = Arc::new(Shared { config, hosts, source, state: Mutex::new(state), wake });
+        Arc::new(Self { shared, refresh: Mutex::new(None) })
+    }
+    fn find(&self, host: &str, deadline: Instant, known_is_enough: bool) -> Result<IpAddr, LookupError> {
+        if let Ok(address) = host.trim().parse() {
+            return Ok(address);
+        }
+        let name = normalise(host);
+        let absent = || LookupError::NotFound(host.to_owned());
+        if name.is_empty() {
+            return Err(absent());
+        }
+        let shared = &self.shared;
+        if known_is_enough && let Some(address) = shared.state.lock().cache.pinned(&name) {
+            return Ok(address);
+        }
+        if shared.config.variables().dns_server.is_none() {
+            let addresses = shared.hosts.addresses(&name);
+            if !addresses.is_empty() {
+                return shared.state.lock().cache.take_turn(&name, &addresses).ok_or_else(absent);
+            }
+        }
+        shared.look_up(&name, deadline, known_is_enough)
+    }
+}
+
+impl Drop for Dns {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    /// How long the cache may keep an answer; `None` where it is disabled.
+    fn longest_life(&self) -> Option<Duration> {
+        let variables = self.config.variables();
+        let (life, interval) = (variables.dns_cache_ttl, variables.dns_cache_refresh_interval);
+        (!life.is_zero() && !interval.is_zero()).then_some(life)
+    }
+    /// Forgets what other settings led to.
+    fn settle(&self, state: &mut State) {
+        let settings = settings(&self.config);
+        if state.settings != settings {
+            state.settings = settings;
+            state.lookups.forget_all();
+            state.cache.clear();
+        }
+        if self.longest_life().is_none() {
+            state.cache.clear();
+        }
+    }
+    fn look_up(
+        self: &Arc<Self>,
+        name: &str,
+        deadline: Instant,
+        known_is_enough: bool,
+    ) -> Result<IpAddr, LookupError> {
+        let (flight, patience) = {
+            let mut state = self.state.lock();
+            self.settle(&mut state);
+            let now = Instant::now();
+            if known_is_enough && let Some(known) = state.cache.get(name, now) {
+                return known;
+            }
+            let stale = known_is_enough && state.cache.has_stale(name);
+            let patience = if stale { deadline.min(now + STALE_PATIENCE) } else { deadline };
+            (state.lookups.begin(name, self), patience)
+        };
+        let outcome = flight.wait(name, patience);
+        let mut state = self.state.lock();
+        match outcome {
+            Ok(resolved) => state
+                .cache
+                .take_turn(name, &resolved.addresses)
+                .ok_or_else(|| LookupError::NotFound(name.to_owned())),
+            Err(error @ LookupError::Failed { .. }) if known_is_enough => {
+                state.cache.stale(name).ok_or(error)
+            }
+            Err(error) => Err(error),
+        }
+    }
+    /// The refresh thread: looks up names in use (asked for within the refresh interval) again before their time is over.
+    fn refresh(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        while !state.lookups.stopped() {
+            self.settle(&mut state);
+            let interval = self.config.variables().dns_cache_refresh_interval;
+            let now = Instant::now();
+            let (due, next) = state.cache.due(interval, now);
+            for name in due {
+                state.lookups.begin(&name, self);
+            }
+            let latest = now + LONGEST_NAP;
+            self.wake.wait_until(&mut state, next.map_or(latest, |next| next.min(latest)));
+        }
+    }
+}
+
+fn settings(config: &Config) -> Settings {
+    let variables = config.variables();
+    (variables.dns_server, variables.resolution_family)
+}
+
+/// Names are compared in lower case and without the dot that may end them.
+fn normalise(host: &str) -> String {
+    let host = host.trim();
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }
