@@ -1,6 +1,11 @@
 //! Blue/green deployments: a pure machine for each, a worker thread that performs what it says, and the dispatcher that keeps
 //! one worker for each active deployment with an eligible blue writer.
 
+pub mod machine;
+pub mod mapping;
+pub mod phase;
+pub mod topology;
+
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::monitor::probe::Probes;

@@ -1,0 +1,153 @@
+//! What must hold after any sequence of observations.
+
+use super::world::{TARGET, World};
+use super::*;
+use proptest::prelude::*;
+
+#[derive(Debug, Clone)]
+enum Event {
+    Status(&'static str),
+    OtherTarget(&'static str),
+    Unclassified,
+    Empty,
+    Absent,
+    Present,
+    Vanished,
+    Failure,
+    Refresh(bool, u32),
+    NamesVanish,
+    NamesReturn,
+    TimePasses,
+}
+
+fn status() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        3 => Just("AVAILABLE"),
+        3 => Just("SWITCHOVER_INITIATED"),
+        3 => Just("SWITCHOVER_IN_PROGRESS"),
+        3 => Just("SWITCHOVER_IN_POST_PROCESSING"),
+        3 => Just("SWITCHOVER_COMPLETED"),
+        1 => Just("SOMETHING_ELSE"),
+        1 => Just(""),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        8 => status().prop_map(Event::Status),
+        2 => status().prop_map(Event::OtherTarget),
+        1 => Just(Event::Unclassified),
+        1 => Just(Event::Empty),
+        1 => Just(Event::Absent),
+        1 => Just(Event::Present),
+        1 => Just(Event::Vanished),
+        3 => Just(Event::Failure),
+        2 => (any::<bool>(), 20u32..22).prop_map(|(also, reader)| Event::Refresh(also, reader)),
+        1 => Just(Event::NamesVanish),
+        2 => Just(Event::NamesReturn),
+        1 => Just(Event::TimePasses),
+    ]
+}
+
+fn apply(world: &mut World, event: &Event) -> Vec<Action> {
+    match event {
+        Event::Status(status) => world.status(status),
+        Event::OtherTarget(status) => world.target("db-green-2.x", status),
+        Event::Unclassified => world.topology(Topology::Unclassified),
+        Event::Empty => world.topology(Topology::Empty),
+        Event::Absent => world.see(Observation::TableAbsent),
+        Event::Present => world.see(Observation::TablePresent),
+        Event::Vanished => world.see(Observation::Vanished),
+        Event::Failure => world.see(Observation::Failure),
+        Event::Refresh(also_reader, reader) => world.refresh(|row| {
+            row.writer_is_also_reader = *also_reader;
+            row.reader_hostgroup = *reader;
+        }),
+        Event::NamesVanish => {
+            world.names.clear();
+            Vec::new()
+        }
+        Event::NamesReturn => {
+            world.names = World::new().names;
+            Vec::new()
+        }
+        Event::TimePasses => {
+            world.now += Duration::from_secs(400);
+            Vec::new()
+        }
+    }
+}
+
+/// NONE reached in these ways keeps effects (contract: "Backward And Unrecognized Phases").
+fn unclassified(event: &Event) -> bool {
+    matches!(event, Event::Unclassified | Event::Status("") | Event::OtherTarget(""))
+}
+
+proptest! {
+    #[test]
+    fn invariants_hold(events in prop::collection::vec(event(), 1..60)) {
+        let mut world = World::new();
+        let mut kept_effects = false;
+        for event in &events {
+            let before = world.status;
+            let green = world.green_drained;
+            let actions = apply(&mut world, event);
+            prop_assert_eq!(world.machine.status, world.status, "every state is published: {:?}", event);
+            prop_assert!(
+                !matches!(world.status, BgdStatus::WriterSwitchoverCompleted | BgdStatus::SwitchoverCompleted)
+            );
+            kept_effects |= unclassified(event);
+            if world.status != BgdStatus::None {
+                kept_effects = false;
+            } else if !kept_effects {
+                prop_assert!(world.owns_nothing(), "left over after {:?}", event);
+            }
+            let suppressing = world.status >= BgdStatus::WriterSwitchoverInitiated;
+            let late = before == BgdStatus::None || before == BgdStatus::Available;
+            if suppressing && !(late || world.status == BgdStatus::ReaderSwitchoverInProgress) {
+                prop_assert!(!world.suppressed.is_empty());
+            }
+            if world.status < BgdStatus::WriterSwitchoverInitiated {
+                prop_assert!(world.suppressed.is_empty());
+            }
+            if world.green_drained > green {
+                prop_assert_eq!(before, BgdStatus::ReaderSwitchoverInProgress, "green pools are drained on success alone");
+            }
+            // A map's pairs are drained once: between two releases of the map no server is drained twice.
+            for action in &actions {
+                match action {
+                    Action::PurgeProbes(endpoint) => { world.drained.remove(endpoint); }
+                    Action::Drain(endpoint) => prop_assert!(world.drained.get(endpoint).is_none_or(|times| *times == 1)),
+                    _ => {}
+                }
+            }
+        }
+        world.see(Observation::Exit);
+        prop_assert_eq!(world.status, BgdStatus::None);
+        prop_assert!(world.owns_nothing());
+    }
+
+    /// From any state, the ordinary course of a switchover reaches its end.
+    #[test]
+    fn a_switchover_completes_after_anything(events in prop::collection::vec(event(), 0..30)) {
+        let mut world = World::new();
+        for event in &events {
+            apply(&mut world, event);
+        }
+        world.names = World::new().names;
+        world.see(Observation::TablePresent);
+        world.topology(Topology::Empty);
+        for status in ["AVAILABLE", "SWITCHOVER_INITIATED", "SWITCHOVER_IN_PROGRESS", "SWITCHOVER_IN_POST_PROCESSING"] {
+            world.target(TARGET, status);
+        }
+        prop_assert_eq!(world.status, BgdStatus::WriterSwitchoverPostProcessing);
+        prop_assert_eq!(world.pins.get("db.x"), world.names.get(TARGET));
+        prop_assert!(world.demoted.is_empty());
+        world.status("SWITCHOVER_COMPLETED");
+        prop_assert_eq!(world.status, BgdStatus::ReaderSwitchoverInProgress);
+        prop_assert!(!world.pins.contains_key("db.x"));
+        world.topology(Topology::Empty);
+        prop_assert!(world.owns_nothing());
+        prop_assert_eq!(world.status, BgdStatus::None);
+    }
+}
