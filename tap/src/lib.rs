@@ -9,5 +9,6 @@ pub mod emitter;
 pub mod hosts;
 pub mod interrupt;
 pub mod ports;
+pub mod runner;
 pub mod scenario;
 pub mod simulator;

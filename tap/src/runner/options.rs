@@ -1,0 +1,152 @@
+//! The runner's command line.
+
+use lexopt::prelude::*;
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// For `--help`.
+pub const HELP: &str = "\
+Runs the TAP binaries of a group, one after the other, against a daemon of their own.
+
+Usage: tap-runner --daemon PATH --group NAME [options]
+
+  --daemon PATH      the daemon, built with the simulator (make test_rds_bgd)
+  --group NAME       a group of groups.json, such as cluster_sim_rds_bgd-g1
+  --only NAME        run one binary of the group
+  --repeat N         run the group N times against the same daemon (default 1)
+  --timeout SECS     kill a binary that runs longer (default 60)
+  --binaries DIR     where the binaries are (default: where tap-runner is)
+  --groups-dir DIR   groups.json and the groups' hooks (default groups)
+  --hosts-file FILE  the daemon's host map (default hosts/FOLDER-OF-THE-GROUP)
+  --logs DIR         outputs of the daemon and the binaries (default GROUPS-DIR/logs)
+  --no-isolation     use the host's loopback and free ports of 20000-32000
+
+The runner isolates itself in a network namespace where that is allowed. It exits with 0
+only if every binary passed and the daemon stopped cleanly, with 2 if it could not run at all.
+
+Examples:
+  tap-runner --daemon target/sim/debug/pointsman --group cluster_sim_rds_bgd-g1
+  tap-runner --daemon target/sim/debug/pointsman --group cluster_sim_rds_bgd-g1 \\
+             --only test_rds_bgd_smoke-t --repeat 10
+";
+
+/// What to run and how.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The daemon's executable
+    pub daemon: PathBuf,
+    /// A group of groups.json
+    pub group: String,
+    /// Run this binary only
+    pub only: Option<String>,
+    /// How often
+    pub repeat: u32,
+    /// For one binary
+    pub timeout: Duration,
+    /// Where the binaries are; None: where the runner is
+    pub binaries: Option<PathBuf>,
+    /// With groups.json
+    pub groups_dir: PathBuf,
+    /// For the daemon
+    pub hosts_file: PathBuf,
+    /// Receives one file per output
+    pub logs: PathBuf,
+    /// Whether to try a network namespace
+    pub isolation: bool,
+}
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Request {
+    /// `--help`
+    Help,
+    /// A run
+    Run(Options),
+}
+
+/// Parses the arguments, without the program's name.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, lexopt::Error> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let (mut daemon, mut group, mut only, mut binaries) = (None, None, None, None);
+    let (mut hosts_file, mut logs): (Option<PathBuf>, Option<PathBuf>) = (None, None);
+    let mut groups_dir = PathBuf::from("groups");
+    let (mut repeat, mut timeout, mut isolation) = (1, Duration::from_secs(60), true);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("daemon") => daemon = Some(parser.value()?.into()),
+            Long("group") => group = Some(parser.value()?.string()?),
+            Long("only") => only = Some(parser.value()?.string()?),
+            Long("repeat") => repeat = parser.value()?.parse::<NonZeroU32>()?.get(),
+            Long("timeout") => {
+                timeout = Duration::from_secs(parser.value()?.parse::<NonZeroU32>()?.get().into());
+            }
+            Long("binaries") => binaries = Some(parser.value()?.into()),
+            Long("groups-dir") => groups_dir = parser.value()?.into(),
+            Long("hosts-file") => hosts_file = Some(parser.value()?.into()),
+            Long("logs") => logs = Some(parser.value()?.into()),
+            Long("no-isolation") => isolation = false,
+            Short('h') | Long("help") => return Ok(Request::Help),
+            other => return Err(other.unexpected()),
+        }
+    }
+    let group = group.ok_or("--group is missing")?;
+    let folder = super::group::folder(Path::new("hosts"), &group);
+    Ok(Request::Run(Options {
+        daemon: daemon.ok_or("--daemon is missing")?,
+        only,
+        repeat,
+        timeout,
+        binaries,
+        hosts_file: hosts_file.unwrap_or(folder),
+        logs: logs.unwrap_or_else(|| groups_dir.join("logs")),
+        groups_dir,
+        group,
+        isolation,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Request, String> {
+        parse(line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn defaults_follow_from_the_group() {
+        let Ok(Request::Run(options)) = parsed("--daemon d --group cluster_sim_rds_bgd-g1") else { panic!() };
+        assert_eq!(options.hosts_file, Path::new("hosts/cluster_sim_rds_bgd"));
+        assert_eq!(options.logs, Path::new("groups/logs"));
+        assert_eq!((options.repeat, options.timeout), (1, Duration::from_secs(60)));
+        assert!(options.isolation);
+    }
+
+    #[test]
+    fn every_option_of_the_help_is_known() {
+        let line = "--daemon d --group g --only o --repeat 3 --timeout 9 --binaries b --groups-dir x --hosts-file h --logs l --no-isolation";
+        let Ok(Request::Run(options)) = parsed(line) else { panic!() };
+        assert_eq!((options.repeat, options.timeout, options.isolation), (3, Duration::from_secs(9), false));
+        assert_eq!((options.logs, options.hosts_file), ("l".into(), "h".into()));
+        for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
+            assert!(HELP.contains(option), "{option}");
+        }
+        assert_eq!(parsed("--help"), Ok(Request::Help));
+    }
+
+    #[test]
+    fn bad_arguments_are_refused() {
+        for line in [
+            "",
+            "--daemon d",
+            "--group g",
+            "--daemon d --group g --repeat 0",
+            "--daemon d --group g x",
+            "--nope",
+        ] {
+            assert!(parsed(line).is_err(), "{line}");
+        }
+    }
+}
