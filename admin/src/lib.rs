@@ -4,14 +4,32 @@
 //! This crate owns the row types of configuration tables and the typed [`Variables`]. It reaches the daemon only
 //! through [`Runtime`].
 
+mod answer;
+mod command;
+pub mod ddl;
+mod error;
+mod interfaces;
+mod live;
+mod read;
 pub mod rows;
+mod runtime_tables;
+mod serve;
+mod store;
+mod tables;
+#[cfg(test)]
+mod tests;
 pub mod variables;
 
-use std::net::SocketAddr;
+pub use answer::Answer;
+pub use interfaces::parse_interfaces;
+use parking_lot::{Mutex, RwLock};
+use runtime_tables::PublishedState;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use store::Store;
 pub use variables::Variables;
+use variables::registry;
 use wire::SqlError;
 
 /// A validated set of configuration, as LOAD ... TO RUNTIME publishes it.
@@ -89,73 +107,89 @@ pub trait Runtime: Send + Sync {
 #[error("{0}")]
 pub struct StoreError(pub String);
 
+/// Longest an admin statement may run.
+pub const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
+/// What `admin-version` and `VERSION()` say.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
+
 /// The admin interface: its database, and the listener's sessions once `serve` is called for each.
-pub struct Admin {}
+///
+/// Its own locks are never held while the daemon publishes; the rows of live tables are collected under the store's.
+pub struct Admin {
+    store: Mutex<Store>,
+    /// What variables are where nothing else says so.
+    defaults: Variables,
+    published: Arc<Mutex<PublishedState>>,
+    runtime: RwLock<Option<Arc<dyn Runtime>>>,
+    /// Held by LOAD and SAVE, which run one at a time.
+    moving: Mutex<()>,
+}
 
 impl Admin {
     /// Opens DATADIR/pointsman.db (made if missing), attaches the in-memory schemas and copies disk to memory
-    /// (disk -> main). `overrides` are `--set NAME=VALUE`: they win over stored values for this start and are never saved by themselves.
-    pub fn open(_datadir: &Path, _overrides: &[(String, String)]) -> Result<Self, StoreError> {
-        unimplemented!()
+    /// (disk -> main). Variables that disk does not hold start as `defaults`. `overrides` are `--set NAME=VALUE`: they win
+    /// over stored values for this start and are never saved by themselves.
+    pub fn open(
+        datadir: &Path,
+        defaults: Variables,
+        overrides: &[(String, String)],
+    ) -> Result<Self, StoreError> {
+        let mut store = Store::open(datadir, &defaults)?;
+        let values = overrides.iter().map(|(name, value)| {
+            let var = registry::find(name)
+                .ok_or_else(|| StoreError(format!("--set {name}: there is no such variable")))?;
+            let value = command::set::canonical(var, value);
+            Ok((var.name, value.map_err(|error| StoreError(format!("--set {name}: {}", error.message)))?))
+        });
+        let values = values.collect::<Result<Vec<_>, StoreError>>()?;
+        store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
+        let admin = Self {
+            store: Mutex::new(store),
+            defaults,
+            published: Arc::default(),
+            runtime: RwLock::default(),
+            moving: Mutex::default(),
+        };
+        runtime_tables::tables(&admin.published).into_iter().try_for_each(|table| admin.register(table))?;
+        Ok(admin)
     }
-    /// Adds a live table (runtime_*, stats_*, monitor logs).
-    pub fn register(&self, _table: LiveTable) -> Result<(), StoreError> {
-        unimplemented!()
+
+    /// Adds a live table (runtime_*, stats_*, monitor logs). An error where its DDL does not parse or its name is taken.
+    pub fn register(&self, table: LiveTable) -> Result<(), StoreError> {
+        let store = self.store.lock();
+        let name = table.name;
+        store
+            .live
+            .add(&store.conn, table)
+            .map_err(|error| StoreError(format!("live table {name}: {}", error::from_sqlite(&error).message)))
     }
-    /// Removes a live table.
-    pub fn unregister(&self, _name: &str) {
-        unimplemented!()
+
+    /// Removes a live table; nothing happens where there is none of that name.
+    pub fn unregister(&self, name: &str) {
+        let store = self.store.lock();
+        if let Err(error) = store.live.remove(&store.conn, name) {
+            log::warn!("live table {name} is not removed: {}", error::from_sqlite(&error).message);
+        }
     }
+
     /// Connects the daemon. Before this LOAD is refused.
-    pub fn attach(&self, _runtime: Arc<dyn Runtime>) {
-        unimplemented!()
+    pub fn attach(&self, runtime: Arc<dyn Runtime>) {
+        *self.runtime.write() = Some(runtime);
     }
+
     /// Variables as stored now (memory layer), overrides applied.
     pub fn variables(&self) -> Result<Variables, SqlError> {
-        unimplemented!()
+        let rows = read::variables(&self.store.lock().conn, "")?;
+        command::load_save::typed_variables(&self.defaults, &rows).map(|(variables, _)| variables)
     }
-    /// LOAD for users, servers and variables, at start.
+
+    /// LOAD for variables, users and servers, at start.
     pub fn load_all(&self) -> Result<(), SqlError> {
-        unimplemented!()
+        command::load_save::load_all(self)
     }
-    /// Serves one accepted admin connection to its end: login against `accounts`, then statements.
-    pub fn serve(
-        &self,
-        _accepted: wire::service::Accepted,
-        _options: &wire::login::ServerOptions,
-        _accounts: &dyn wire::auth::Accounts,
-    ) {
-        unimplemented!()
-    }
-    /// Runs one statement as an admin session would, for start-up and tests: (column names, rows) or affected rows.
-    pub fn execute(&self, _sql: &str) -> Result<Answer, SqlError> {
-        unimplemented!()
+
+    /// Runs one statement as an admin session would, for start-up and tests.
+    pub fn execute(&self, sql: &str) -> Result<Answer, SqlError> {
+        command::run(self, sql)
     }
 }
-
-/// The answer to one admin statement.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// OK with affected rows and info text.
-    Ok {
-        /// Affected rows.
-        affected: u64,
-        /// Info text.
-        info: String,
-    },
-    /// A result set.
-    Rows {
-        /// Column names.
-        columns: Vec<String>,
-        /// Rows as text; NULL is `None`.
-        rows: Vec<Vec<Option<String>>>,
-    },
-}
-
-/// Addresses in an interface list such as `0.0.0.0:6032;[::1]:6032`.
-pub fn parse_interfaces(_list: &str) -> Result<Vec<SocketAddr>, String> {
-    unimplemented!()
-}
-
-/// Longest an admin statement may run.
-pub const STATEMENT_LIMIT: Duration = Duration::from_secs(60);

@@ -1,5 +1,11 @@
 //! The variables: one typed struct, one registry entry each.
 
+pub mod kind;
+pub mod registry;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
 use std::time::Duration;
 
 /// Which addresses `mysql-resolution_family` allows.
@@ -86,4 +92,56 @@ pub struct Variables {
     pub dns_server: Option<std::net::SocketAddr>,
     /// mysql-resolution_family
     pub resolution_family: ResolutionFamily,
+}
+
+impl Default for Variables {
+    /// ProxySQL's defaults.
+    fn default() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            admin_credentials: vec![("admin".into(), "admin".into())],
+            admin_interfaces: "0.0.0.0:6032".into(),
+            mysql_interfaces: "0.0.0.0:6033".into(),
+            sqliteserver_interfaces: "127.0.0.1:6030".into(),
+            sqliteserver_read_only: false,
+            server_version: "8.0.11".into(),
+            default_plugin_sha2: false,
+            max_allowed_packet: 67_108_864,
+            max_connections: 10_000,
+            wait_timeout: ms(28_800_000),
+            have_ssl: true,
+            multiplexing: true,
+            free_connections_pct: 10,
+            connect_timeout_client: ms(10_000),
+            connect_timeout_server: ms(1_000),
+            connect_timeout_server_max: ms(10_000),
+            connect_retries_on_failure: 10,
+            connect_retries_delay: ms(1),
+            shun_on_failures: 5,
+            shun_recovery_time: Duration::from_secs(10),
+            monitor_enabled: true,
+            monitor_username: "monitor".into(),
+            monitor_password: "monitor".into(),
+            monitor_history: ms(7_200_000),
+            monitor_connect_timeout: ms(600),
+            monitor_ping_interval: ms(8_000),
+            monitor_read_only_interval: ms(1_000),
+            monitor_read_only_timeout: ms(800),
+            monitor_read_only_max_timeout_count: 3,
+            monitor_writer_is_also_reader: true,
+            monitor_threads_max: 128,
+            dns_cache_ttl: ms(300_000),
+            dns_cache_refresh_interval: ms(60_000),
+            dns_server: None,
+            resolution_family: ResolutionFamily::System,
+        }
+    }
+}
+
+impl fmt::Debug for Variables {
+    /// Names and texts, credentials left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = registry::VARIABLES.iter().filter(|var| !var.is_secret());
+        f.debug_map().entries(shown.map(|var| (var.name, var.show(self)))).finish()
+    }
 }

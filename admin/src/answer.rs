@@ -1,0 +1,112 @@
+//! Answers to admin statements, collected whole so that no lock is held while a client reads.
+
+use crate::error::{failed, from_sqlite};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Error, Row};
+use wire::SqlError;
+
+/// Largest result, in bytes of memory.
+const RESULT_LIMIT: usize = 256 << 20;
+
+/// The answer to one admin statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// OK with affected rows and info text.
+    Ok {
+        /// Affected rows.
+        affected: u64,
+        /// Info text.
+        info: String,
+    },
+    /// A result set.
+    Rows {
+        /// Column names.
+        columns: Vec<String>,
+        /// For each column whether all its values are integers.
+        integers: Vec<bool>,
+        /// Rows as text; NULL is `None`.
+        rows: Vec<Vec<Option<String>>>,
+    },
+}
+
+impl Answer {
+    /// OK without anything to say.
+    pub(crate) fn done() -> Self {
+        Self::Ok { affected: 0, info: String::new() }
+    }
+
+    /// A result set of texts.
+    pub(crate) fn texts(columns: Vec<String>, rows: Vec<Vec<Option<String>>>) -> Self {
+        let integers = vec![false; columns.len()];
+        Self::Rows { columns, integers, rows }
+    }
+
+    /// Runs one SQL statement and collects what it returns.
+    pub(crate) fn collect(conn: &Connection, sql: &str) -> Result<Self, SqlError> {
+        let mut statement = match conn.prepare(sql) {
+            Ok(statement) => statement,
+            Err(Error::Empty) => return Ok(Self::done()),
+            Err(error) => return Err(from_sqlite(&error)),
+        };
+        if statement.column_count() == 0 {
+            let before = conn.total_changes();
+            statement.raw_execute().map_err(|error| from_sqlite(&error))?;
+            // `changes` keeps the count of the last statement that made any.
+            let affected = if conn.total_changes() == before { 0 } else { conn.changes() };
+            return Ok(Self::Ok { affected, info: String::new() });
+        }
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let declared = statement
+            .columns()
+            .map(|column| column.decl_type().is_some_and(|kind| kind.to_ascii_uppercase().contains("INT")));
+        let mut kinds: Vec<Kind> = declared.map(Kind::new).collect();
+        let mut rows = Vec::new();
+        let mut size = 0usize;
+        let mut cursor = statement.raw_query();
+        while let Some(row) = cursor.next().map_err(|error| from_sqlite(&error))? {
+            let row = texts(row, &mut kinds).map_err(|error| from_sqlite(&error))?;
+            let bytes = row.iter().map(|cell| size_of_val(cell) + cell.as_ref().map_or(0, String::len));
+            size += size_of_val(&row) + bytes.sum::<usize>();
+            if size > RESULT_LIMIT {
+                return Err(failed(format!("the result is larger than {} MiB", RESULT_LIMIT >> 20)));
+            }
+            rows.push(row);
+        }
+        Ok(Self::Rows { columns, integers: kinds.iter().map(Kind::is_integer).collect(), rows })
+    }
+}
+
+/// What is known of a column's values.
+struct Kind {
+    declared: bool,
+    integer: bool,
+    other: bool,
+}
+
+impl Kind {
+    fn new(declared: bool) -> Self {
+        Self { declared, integer: false, other: false }
+    }
+
+    /// SQLite lets any value into any column, so a declaration alone does not make a column of integers.
+    fn is_integer(&self) -> bool {
+        !self.other && (self.declared || self.integer)
+    }
+}
+
+fn texts(row: &Row<'_>, kinds: &mut [Kind]) -> rusqlite::Result<Vec<Option<String>>> {
+    let cells = kinds.iter_mut().enumerate().map(|(index, kind)| {
+        let value = row.get_ref(index)?;
+        kind.integer |= matches!(value, ValueRef::Integer(_));
+        kind.other |= !matches!(value, ValueRef::Integer(_) | ValueRef::Null);
+        Ok(match value {
+            ValueRef::Null => None,
+            ValueRef::Integer(number) => Some(number.to_string()),
+            ValueRef::Real(number) => Some(format!("{number:?}")),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                Some(String::from_utf8_lossy(bytes).into_owned())
+            }
+        })
+    });
+    cells.collect()
+}

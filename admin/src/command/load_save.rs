@@ -1,0 +1,201 @@
+//! LOAD and SAVE: moving configuration between runtime, memory and disk.
+
+use super::text::after;
+use crate::answer::Answer;
+use crate::error::{failed, from_sqlite};
+use crate::tables::{self, Group};
+use crate::variables::registry::{self, VARIABLES};
+use crate::{Admin, ConfigSet, Published, Variables, read};
+use wire::SqlError;
+
+/// What a command moves: a group of tables, and for variables which of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Module {
+    words: &'static str,
+    group: Group,
+    /// Variables whose names begin so.
+    prefix: &'static str,
+}
+
+const MODULES: &[Module] = &[
+    Module { words: "MYSQL SERVERS", group: Group::Servers, prefix: "" },
+    Module { words: "MYSQL USERS", group: Group::Users, prefix: "" },
+    Module { words: "MYSQL VARIABLES", group: Group::Variables, prefix: "mysql-" },
+    Module { words: "ADMIN VARIABLES", group: Group::Variables, prefix: "admin-" },
+    Module { words: "SQLITESERVER VARIABLES", group: Group::Variables, prefix: "sqliteserver-" },
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Move {
+    MemoryToRuntime,
+    RuntimeToMemory,
+    DiskToMemory,
+    MemoryToDisk,
+}
+
+const MOVES: &[(&str, &[&str], Move)] = &[
+    ("LOAD", &["FROM MEMORY", "FROM MEM", "TO RUNTIME", "TO RUN"], Move::MemoryToRuntime),
+    ("LOAD", &["FROM DISK", "TO MEMORY", "TO MEM"], Move::DiskToMemory),
+    ("SAVE", &["TO MEMORY", "TO MEM", "FROM RUNTIME", "FROM RUN"], Move::RuntimeToMemory),
+    ("SAVE", &["TO DISK", "FROM MEMORY", "FROM MEM"], Move::MemoryToDisk),
+];
+
+/// Reads a LOAD or SAVE command from a collapsed statement.
+pub(super) fn parse(statement: &str) -> Option<(&'static Module, Move)> {
+    MODULES.iter().find_map(|module| {
+        let way = MOVES.iter().find(|(verb, ways, _)| {
+            let way = after(statement, verb).and_then(|rest| after(rest, module.words));
+            way.is_some_and(|way| ways.iter().any(|each| each.eq_ignore_ascii_case(way)))
+        });
+        way.map(|(_, _, way)| (module, *way))
+    })
+}
+
+/// Performs one command. Commands run one at a time, so that runtime ends up with what the last one loaded.
+pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, SqlError> {
+    let _one_at_a_time = admin.moving.lock();
+    match way {
+        Move::MemoryToRuntime => return to_runtime(admin, module).map(|ignored| answer(&ignored)),
+        Move::RuntimeToMemory => from_runtime(admin, module)?,
+        Move::DiskToMemory => {
+            let mut store = admin.store.lock();
+            match module.group {
+                Group::Variables => store.variables_to_memory(module.prefix, &admin.defaults),
+                group => store.disk_to_memory(group),
+            }
+            .map_err(|error| from_sqlite(&error))?;
+        }
+        Move::MemoryToDisk => {
+            let mut store = admin.store.lock();
+            match module.group {
+                Group::Variables => store.variables_to_disk(module.prefix),
+                group => store.memory_to_disk(group),
+            }
+            .map_err(|error| from_sqlite(&error))?;
+        }
+    }
+    Ok(Answer::done())
+}
+
+/// LOAD of everything, variables first since the rest is used under them.
+pub(crate) fn load_all(admin: &Admin) -> Result<(), SqlError> {
+    let _one_at_a_time = admin.moving.lock();
+    let everything = Module { words: "VARIABLES", group: Group::Variables, prefix: "" };
+    to_runtime(admin, &everything)?;
+    for module in MODULES.iter().filter(|module| module.group == Group::Users) {
+        to_runtime(admin, module)?;
+    }
+    for module in MODULES.iter().filter(|module| module.group == Group::Servers) {
+        to_runtime(admin, module)?;
+    }
+    Ok(())
+}
+
+fn answer(ignored: &[String]) -> Answer {
+    let info = match ignored.len() {
+        0 => String::new(),
+        1 => "1 entry ignored, see the log".into(),
+        count => format!("{count} entries ignored, see the log"),
+    };
+    Answer::Ok { affected: 0, info }
+}
+
+fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
+    // Rows are read under the store's lock; the daemon publishes without it.
+    let (set, mut ignored) = {
+        let store = admin.store.lock();
+        match module.group {
+            Group::Servers => {
+                let (servers, ignored) = read::servers(&store.conn)?;
+                (ConfigSet::Servers(servers), ignored)
+            }
+            Group::Users => (ConfigSet::Users(read::users(&store.conn)?), Vec::new()),
+            Group::Variables => {
+                let rows = read::variables(&store.conn, module.prefix)?;
+                let base = admin.published.lock().variables.clone();
+                let (variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
+                (ConfigSet::Variables(Box::new(variables)), ignored)
+            }
+        }
+    };
+    ignored.iter().for_each(|entry| log::warn!("LOAD {}: {entry}", module.words));
+    let runtime = admin.runtime.read().clone();
+    let runtime = runtime.ok_or_else(|| failed("the daemon is starting; try again"))?;
+    let Published { ignored: more } = runtime.publish(set.clone())?;
+    let mut published = admin.published.lock();
+    match set {
+        ConfigSet::Users(users) => published.users = users,
+        ConfigSet::Variables(variables) => published.variables = Some(*variables),
+        ConfigSet::Servers(_) => {}
+    }
+    ignored.extend(more);
+    Ok(ignored)
+}
+
+/// Applies rows of global_variables to `base`. Unknown names are left out and reported; a value that does not fit refuses the whole.
+pub(crate) fn typed_variables(
+    base: &Variables,
+    rows: &[(String, String)],
+) -> Result<(Variables, Vec<String>), SqlError> {
+    let mut variables = base.clone();
+    let mut ignored = Vec::new();
+    for (name, value) in rows {
+        match registry::find(name) {
+            Some(var) if var.is_read_only() => {}
+            Some(var) => {
+                var.apply(&mut variables, value).ok_or_else(|| super::set::wrong_value(var, value))?
+            }
+            None => ignored.push(format!("global_variables: unknown variable {name}")),
+        }
+    }
+    Ok((variables, ignored))
+}
+
+fn from_runtime(admin: &Admin, module: &Module) -> Result<(), SqlError> {
+    let mut store = admin.store.lock();
+    let saved = match module.group {
+        Group::Servers => servers_from_runtime(&mut store.conn),
+        Group::Users => users_from_runtime(&mut store.conn),
+        Group::Variables => {
+            let published = admin.published.lock().variables.clone();
+            let published = published.ok_or_else(|| failed("nothing was loaded to runtime yet"))?;
+            let of_module = VARIABLES.iter().filter(|var| var.name.starts_with(module.prefix));
+            let values: Vec<_> = of_module.map(|var| (var.name, var.show(&published))).collect();
+            store.set_variables(&values).map(drop)
+        }
+    };
+    saved.map_err(|error| from_sqlite(&error))
+}
+
+/// A full replacement. What was only shunned comes back ONLINE, and what discovery made is not configuration.
+fn servers_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
+    let transaction = conn.transaction()?;
+    for table in tables::of(Group::Servers) {
+        let name = table.name;
+        let mut statement = transaction.prepare("SELECT name FROM pragma_table_info(?1)")?;
+        let columns = statement.query_map([name], |row| row.get::<_, String>(0))?;
+        let columns = columns.collect::<rusqlite::Result<Vec<_>>>()?.join(", ");
+        let values = columns.replace(
+            "status",
+            "CASE WHEN status IN ('SHUNNED', 'SHUNNED_AWS_BGD') THEN 'ONLINE' ELSE status END",
+        );
+        let explicit = if name == "mysql_aws_rds_bgd_hostgroups" { " WHERE auto_generated = 0" } else { "" };
+        transaction.execute(&format!("DELETE FROM main.{name}"), [])?;
+        transaction.execute(
+            &format!(
+                "INSERT INTO main.{name} ({columns}) SELECT {values} FROM main.runtime_{name}{explicit}"
+            ),
+            [],
+        )?;
+    }
+    transaction.commit()
+}
+
+/// Users come back split into their frontend and backend rows; those that are not in runtime stay, inactive.
+fn users_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
+    let transaction = conn.transaction()?;
+    transaction.execute("UPDATE main.mysql_users SET active = 0", [])?;
+    transaction
+        .execute("INSERT OR REPLACE INTO main.mysql_users SELECT * FROM main.runtime_mysql_users", [])?;
+    transaction.commit()
+}

@@ -1,0 +1,76 @@
+//! The command dialect: a statement is a command of ProxySQL's admin, something drivers send when they connect, or SQL.
+
+pub(crate) mod load_save;
+mod select;
+pub(crate) mod set;
+mod show;
+mod text;
+
+use crate::answer::Answer;
+use crate::error::{failed, not_allowed};
+use crate::{Admin, ProcessCommand, STATEMENT_LIMIT};
+use text::{after, collapse, strip};
+use wire::SqlError;
+
+/// Statements that open or end what this interface does not have: transactions and table locks.
+const NO_OPERATION: &[&str] = &[
+    "BEGIN",
+    "START TRANSACTION",
+    "COMMIT",
+    "ROLLBACK",
+    "LOCK TABLES",
+    "LOCK TABLE",
+    "UNLOCK TABLES",
+    "UNLOCK TABLE",
+    "USE",
+];
+
+/// Statements that reach other files or the connection's own settings.
+const REFUSED: &[&str] = &["PRAGMA", "ATTACH", "DETACH"];
+
+/// Answers one statement.
+pub(crate) fn run(admin: &Admin, sql: &str) -> Result<Answer, SqlError> {
+    if sql.contains('\0') {
+        return Err(failed("the statement contains a NUL byte"));
+    }
+    let sql = sql.trim();
+    if sql.is_empty() {
+        return Err(SqlError::new(1065, "42000", "Query was empty"));
+    }
+    let sql = strip(sql);
+    let statement = collapse(sql);
+    if sql.is_empty() || NO_OPERATION.iter().any(|words| after(&statement, words).is_some()) {
+        return Ok(Answer::done());
+    }
+    if REFUSED.iter().any(|word| after(&statement, word).is_some()) {
+        return Err(not_allowed());
+    }
+    match command(admin, &statement) {
+        Some(answer) => answer,
+        None => admin.store.lock().client_statement(sql, STATEMENT_LIMIT),
+    }
+}
+
+/// Answers what is not SQL; `None` where the statement is.
+fn command(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlError>> {
+    if let Some(rest) = after(statement, "SET") {
+        return Some(set::run(admin, rest));
+    }
+    if let Some(rest) = after(statement, "SHOW") {
+        return show::run(admin, rest);
+    }
+    if let Some(rest) = after(statement, "SELECT") {
+        return select::run(admin, rest);
+    }
+    if let Some((module, way)) = load_save::parse(statement) {
+        return Some(load_save::run(admin, module, way));
+    }
+    let process = match after(statement, "PROXYSQL")?.to_ascii_uppercase().as_str() {
+        "SHUTDOWN" => ProcessCommand::Shutdown,
+        "SHUTDOWN SLOW" => ProcessCommand::ShutdownSlow,
+        _ => return None,
+    };
+    let runtime = admin.runtime.read().clone();
+    let runtime = runtime.ok_or_else(|| failed("the daemon is starting; try again"));
+    Some(runtime.and_then(|runtime| runtime.command(process)).map(|()| Answer::done()))
+}

@@ -1,0 +1,93 @@
+//! SET: variables in memory, and the session settings that drivers send.
+
+use super::text::{after, split_outside_quotes, unquote};
+use crate::answer::Answer;
+use crate::error::from_sqlite;
+use crate::variables::kind::VarDef;
+use crate::variables::registry;
+use crate::{Admin, Variables};
+use wire::SqlError;
+
+/// Answers `SET ...`; `rest` is what follows the word.
+pub(super) fn run(admin: &Admin, rest: &str) -> Result<Answer, SqlError> {
+    let assignments = split_outside_quotes(rest, ',').into_iter().map(assignment);
+    let assignments: Vec<_> = assignments.flatten().collect();
+    let mut values = Vec::new();
+    let mut unknown = Vec::new();
+    for (name, text) in assignments {
+        match registry::find(&name) {
+            Some(var) => values.push((var.name, canonical(var, &unquote(text))?)),
+            None if is_admin_name(&name) => unknown.push(name),
+            // Session settings of drivers mean nothing here.
+            None => {}
+        }
+    }
+    let affected = admin.store.lock().set_variables(&values).map_err(|error| from_sqlite(&error))?;
+    let info = match unknown.as_slice() {
+        [] => String::new(),
+        names => format!("Unknown global variable: {}", names.join(", ")),
+    };
+    Ok(Answer::Ok { affected, info })
+}
+
+/// `[GLOBAL] name = value`. Settings without `=`, such as NAMES, are none.
+fn assignment(text: &str) -> Option<(String, &str)> {
+    let (name, value) = text.split_once('=')?;
+    let name = name.strip_suffix(':').unwrap_or(name).trim().trim_start_matches("@@");
+    let name = after(name, "GLOBAL").map_or(name, |rest| rest.trim_start_matches('.'));
+    Some((unquote(name), value.trim()))
+}
+
+fn is_admin_name(name: &str) -> bool {
+    let prefix = name.split_once('-').map(|(prefix, _)| prefix.to_ascii_lowercase());
+    matches!(prefix.as_deref(), Some("mysql" | "admin" | "sqliteserver"))
+}
+
+/// The text to store for a value: what it reads as.
+pub(crate) fn canonical(var: &VarDef, text: &str) -> Result<String, SqlError> {
+    let mut scratch = Variables::default();
+    var.apply(&mut scratch, text).map(|()| var.show(&scratch)).ok_or_else(|| wrong_value(var, text))
+}
+
+/// A value that its variable cannot take. Credentials are not shown.
+pub(crate) fn wrong_value(var: &VarDef, text: &str) -> SqlError {
+    let (name, expects) = (var.name, var.expects());
+    let shown = match var.is_secret() {
+        true => "that value".to_owned(),
+        false => format!("'{}'", text.chars().take(64).collect::<String>()),
+    };
+    SqlError::new(1231, "42000", format!("Variable '{name}' can't be set to {shown}: expected {expects}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assignments_have_many_spellings() {
+        for text in [
+            "mysql-x=1",
+            "mysql-x = 1",
+            "GLOBAL mysql-x=1",
+            "@@global.mysql-x=1",
+            "`mysql-x` := 1",
+            "@@mysql-x=1",
+        ] {
+            assert_eq!(assignment(text), Some(("mysql-x".to_owned(), "1")), "{text}");
+        }
+        assert_eq!(assignment("NAMES utf8mb4"), None);
+        assert_eq!(
+            assignment("SESSION wait_timeout = 3").map(|(name, _)| name),
+            Some("SESSION wait_timeout".into())
+        );
+        assert_eq!(assignment("a='x=y'"), Some(("a".to_owned(), "'x=y'")));
+    }
+
+    #[test]
+    fn refusals_hide_credentials() {
+        let error = wrong_value(registry::find("admin-admin_credentials").unwrap(), "hush");
+        assert!(!error.message.contains("hush"));
+        let error = wrong_value(registry::find("mysql-wait_timeout").unwrap(), "-1");
+        assert!(error.message.contains("'-1'") && error.message.contains("from 0 to 1728000000"));
+    }
+}

@@ -1,0 +1,166 @@
+//! CREATE TABLE texts: columns, types, CHECKs, defaults and keys are ProxySQL's, because clients select and insert by them.
+//!
+//! One column per line, since SHOW CREATE TABLE prints them as they are.
+
+/// mysql_servers
+pub const MYSQL_SERVERS: &str = "CREATE TABLE mysql_servers (
+    hostgroup_id INT CHECK (hostgroup_id>=0) NOT NULL DEFAULT 0,
+    hostname VARCHAR NOT NULL,
+    port INT CHECK (port >= 0 AND port <= 65535) NOT NULL DEFAULT 3306,
+    gtid_port INT CHECK ((gtid_port <> port OR gtid_port=0) AND gtid_port >= 0 AND gtid_port <= 65535) NOT NULL DEFAULT 0,
+    status VARCHAR CHECK (UPPER(status) IN ('ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD')) NOT NULL DEFAULT 'ONLINE',
+    weight INT CHECK (weight >= 0 AND weight <= 10000000) NOT NULL DEFAULT 1,
+    compression INT CHECK (compression IN (0,1)) NOT NULL DEFAULT 0,
+    max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 1000,
+    max_replication_lag INT CHECK (max_replication_lag >= 0 AND max_replication_lag <= 126144000) NOT NULL DEFAULT 0,
+    use_ssl INT CHECK (use_ssl IN (0,1)) NOT NULL DEFAULT 0,
+    max_latency_ms INT UNSIGNED CHECK (max_latency_ms >= 0) NOT NULL DEFAULT 0,
+    comment VARCHAR NOT NULL DEFAULT '',
+    PRIMARY KEY (hostgroup_id, hostname, port)
+)";
+
+/// mysql_users
+pub const MYSQL_USERS: &str = "CREATE TABLE mysql_users (
+    username VARCHAR NOT NULL,
+    password VARCHAR,
+    active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 1,
+    use_ssl INT CHECK (use_ssl IN (0,1)) NOT NULL DEFAULT 0,
+    default_hostgroup INT NOT NULL DEFAULT 0,
+    default_schema VARCHAR,
+    schema_locked INT CHECK (schema_locked IN (0,1)) NOT NULL DEFAULT 0,
+    transaction_persistent INT CHECK (transaction_persistent IN (0,1)) NOT NULL DEFAULT 1,
+    fast_forward INT CHECK (fast_forward IN (0,1)) NOT NULL DEFAULT 0,
+    backend INT CHECK (backend IN (0,1)) NOT NULL DEFAULT 1,
+    frontend INT CHECK (frontend IN (0,1)) NOT NULL DEFAULT 1,
+    max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 10000,
+    attributes VARCHAR CHECK (JSON_VALID(attributes) OR attributes = '') NOT NULL DEFAULT '',
+    comment VARCHAR NOT NULL DEFAULT '',
+    PRIMARY KEY (username, backend),
+    UNIQUE (username, frontend)
+)";
+
+/// mysql_replication_hostgroups
+pub const MYSQL_REPLICATION_HOSTGROUPS: &str = "CREATE TABLE mysql_replication_hostgroups (
+    writer_hostgroup INT CHECK (writer_hostgroup>=0) NOT NULL PRIMARY KEY,
+    reader_hostgroup INT NOT NULL CHECK (reader_hostgroup<>writer_hostgroup AND reader_hostgroup>=0),
+    check_type VARCHAR CHECK (LOWER(check_type) IN ('read_only','innodb_read_only','super_read_only','read_only|innodb_read_only','read_only&innodb_read_only')) NOT NULL DEFAULT 'read_only',
+    comment VARCHAR NOT NULL DEFAULT '',
+    UNIQUE (reader_hostgroup)
+)";
+
+/// mysql_aws_rds_bgd_hostgroups
+pub const MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE mysql_aws_rds_bgd_hostgroups (
+    writer_hostgroup INT CHECK (writer_hostgroup>=0) NOT NULL PRIMARY KEY,
+    reader_hostgroup INT NOT NULL CHECK (reader_hostgroup<>writer_hostgroup AND reader_hostgroup>0),
+    green_writer_hostgroup INT NOT NULL CHECK (green_writer_hostgroup>=0),
+    green_reader_hostgroup INT NOT NULL CHECK (green_reader_hostgroup>=0),
+    active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 1,
+    writer_is_also_reader INT CHECK (writer_is_also_reader IN (0,1)) NOT NULL DEFAULT 0,
+    check_interval_ms INT NOT NULL CHECK (check_interval_ms >= 100 AND check_interval_ms <= 600000) DEFAULT 1000,
+    check_timeout_ms INT NOT NULL CHECK (check_timeout_ms >= 80 AND check_timeout_ms <= 3000) DEFAULT 800,
+    comment VARCHAR NOT NULL DEFAULT '',
+    UNIQUE (reader_hostgroup)
+)";
+
+/// global_variables
+pub const GLOBAL_VARIABLES: &str = "CREATE TABLE global_variables (
+    variable_name VARCHAR NOT NULL PRIMARY KEY,
+    variable_value VARCHAR NOT NULL
+)";
+
+/// runtime_mysql_servers: as mysql_servers, with one more status.
+pub const RUNTIME_MYSQL_SERVERS: &str = "CREATE TABLE runtime_mysql_servers (
+    hostgroup_id INT CHECK (hostgroup_id>=0) NOT NULL DEFAULT 0,
+    hostname VARCHAR NOT NULL,
+    port INT CHECK (port >= 0 AND port <= 65535) NOT NULL DEFAULT 3306,
+    gtid_port INT CHECK ((gtid_port <> port OR gtid_port=0) AND gtid_port >= 0 AND gtid_port <= 65535) NOT NULL DEFAULT 0,
+    status VARCHAR CHECK (UPPER(status) IN ('ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD','SHUNNED_AWS_BGD')) NOT NULL DEFAULT 'ONLINE',
+    weight INT CHECK (weight >= 0 AND weight <= 10000000) NOT NULL DEFAULT 1,
+    compression INT CHECK (compression IN (0,1)) NOT NULL DEFAULT 0,
+    max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 1000,
+    max_replication_lag INT CHECK (max_replication_lag >= 0 AND max_replication_lag <= 126144000) NOT NULL DEFAULT 0,
+    use_ssl INT CHECK (use_ssl IN (0,1)) NOT NULL DEFAULT 0,
+    max_latency_ms INT UNSIGNED CHECK (max_latency_ms >= 0) NOT NULL DEFAULT 0,
+    comment VARCHAR NOT NULL DEFAULT '',
+    PRIMARY KEY (hostgroup_id, hostname, port)
+)";
+
+/// runtime_mysql_users: a user that is both frontend and backend shows as two rows.
+pub const RUNTIME_MYSQL_USERS: &str = "CREATE TABLE runtime_mysql_users (
+    username VARCHAR NOT NULL,
+    password VARCHAR,
+    active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 1,
+    use_ssl INT CHECK (use_ssl IN (0,1)) NOT NULL DEFAULT 0,
+    default_hostgroup INT NOT NULL DEFAULT 0,
+    default_schema VARCHAR,
+    schema_locked INT CHECK (schema_locked IN (0,1)) NOT NULL DEFAULT 0,
+    transaction_persistent INT CHECK (transaction_persistent IN (0,1)) NOT NULL DEFAULT 1,
+    fast_forward INT CHECK (fast_forward IN (0,1)) NOT NULL DEFAULT 0,
+    backend INT CHECK (backend IN (0,1)) NOT NULL DEFAULT 1,
+    frontend INT CHECK (frontend IN (0,1)) NOT NULL DEFAULT 1,
+    max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 10000,
+    attributes VARCHAR CHECK (JSON_VALID(attributes) OR attributes = '') NOT NULL DEFAULT '',
+    comment VARCHAR NOT NULL DEFAULT '',
+    PRIMARY KEY (username, backend),
+    UNIQUE (username, frontend)
+)";
+
+/// runtime_mysql_replication_hostgroups
+pub const RUNTIME_MYSQL_REPLICATION_HOSTGROUPS: &str = "CREATE TABLE runtime_mysql_replication_hostgroups (
+    writer_hostgroup INT CHECK (writer_hostgroup>=0) NOT NULL PRIMARY KEY,
+    reader_hostgroup INT NOT NULL CHECK (reader_hostgroup<>writer_hostgroup AND reader_hostgroup>=0),
+    check_type VARCHAR CHECK (LOWER(check_type) IN ('read_only','innodb_read_only','super_read_only','read_only|innodb_read_only','read_only&innodb_read_only')) NOT NULL DEFAULT 'read_only',
+    comment VARCHAR NOT NULL DEFAULT '',
+    UNIQUE (reader_hostgroup)
+)";
+
+/// runtime_mysql_aws_rds_bgd_hostgroups: green hostgroups may be NULL; who made the row, and the switchover's status.
+pub const RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE runtime_mysql_aws_rds_bgd_hostgroups (
+    writer_hostgroup INT CHECK (writer_hostgroup>=0) NOT NULL PRIMARY KEY,
+    reader_hostgroup INT NOT NULL CHECK (reader_hostgroup<>writer_hostgroup AND reader_hostgroup>0),
+    green_writer_hostgroup INT CHECK (green_writer_hostgroup IS NULL OR green_writer_hostgroup>=0) DEFAULT NULL,
+    green_reader_hostgroup INT CHECK (green_reader_hostgroup IS NULL OR green_reader_hostgroup>=0) DEFAULT NULL,
+    active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 1,
+    writer_is_also_reader INT CHECK (writer_is_also_reader IN (0,1)) NOT NULL DEFAULT 0,
+    check_interval_ms INT NOT NULL CHECK (check_interval_ms >= 100 AND check_interval_ms <= 600000) DEFAULT 1000,
+    check_timeout_ms INT NOT NULL CHECK (check_timeout_ms >= 80 AND check_timeout_ms <= 3000) DEFAULT 800,
+    comment VARCHAR NOT NULL DEFAULT '',
+    auto_generated INT CHECK (auto_generated IN (0,1)) NOT NULL DEFAULT 0,
+    status VARCHAR NOT NULL DEFAULT 'NONE',
+    UNIQUE (reader_hostgroup)
+)";
+
+/// runtime_global_variables
+pub const RUNTIME_GLOBAL_VARIABLES: &str = "CREATE TABLE runtime_global_variables (
+    variable_name VARCHAR NOT NULL PRIMARY KEY,
+    variable_value VARCHAR NOT NULL
+)";
+
+/// stats_mysql_connection_pool
+pub const STATS_MYSQL_CONNECTION_POOL: &str = "CREATE TABLE stats_mysql_connection_pool (
+    hostgroup INT,
+    srv_host VARCHAR,
+    srv_port INT,
+    status VARCHAR,
+    ConnUsed INT,
+    ConnFree INT,
+    ConnOK INT,
+    ConnERR INT,
+    MaxConnUsed INT,
+    Queries INT,
+    Queries_GTID_sync INT,
+    Bytes_data_sent INT,
+    Bytes_data_recv INT,
+    Latency_us INT
+)";
+
+/// mysql_server_read_only_log
+pub const MYSQL_SERVER_READ_ONLY_LOG: &str = "CREATE TABLE mysql_server_read_only_log (
+    hostname VARCHAR NOT NULL,
+    port INT NOT NULL DEFAULT 3306,
+    time_start_us INT NOT NULL DEFAULT 0,
+    success_time_us INT DEFAULT 0,
+    read_only INT DEFAULT 1,
+    error VARCHAR,
+    PRIMARY KEY (hostname, port, time_start_us)
+)";

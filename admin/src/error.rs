@@ -1,0 +1,32 @@
+//! What admin clients are told when a statement fails.
+
+use rusqlite::{Error, ErrorCode};
+use wire::SqlError;
+
+/// A statement SQLite refused. Clients of ProxySQL's admin know these errors as 1045 with this prefix.
+pub(crate) fn from_sqlite(error: &Error) -> SqlError {
+    let text = match error {
+        Error::SqliteFailure(failure, _) | Error::SqlInputError { error: failure, .. }
+            if failure.code == ErrorCode::AuthorizationForStatementDenied =>
+        {
+            return not_allowed();
+        }
+        Error::SqliteFailure(failure, _) if failure.code == ErrorCode::OperationInterrupted => {
+            "interrupted: the statement ran longer than an admin statement may".to_owned()
+        }
+        // Without the statement's own text, which rusqlite adds.
+        Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    };
+    failed(text)
+}
+
+/// A statement that failed for a reason of ours.
+pub(crate) fn failed(text: impl std::fmt::Display) -> SqlError {
+    SqlError::new(1045, "28000", format!("ProxySQL Admin Error: {text}"))
+}
+
+/// Statements that could reach other files or change the admin schema.
+pub(crate) fn not_allowed() -> SqlError {
+    failed("Command not allowed")
+}

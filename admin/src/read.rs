@@ -1,0 +1,213 @@
+//! Rows of the configuration tables, read into their types. SQLite lets any value into any column, so each cell is checked.
+
+use crate::rows::{
+    BgdHostgroupRow, ConfiguredStatus, ReplicationHostgroupRow, ServerRow, ServersConfig, UserRow,
+};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+use std::collections::HashSet;
+use wire::SqlError;
+
+/// Reads what LOAD MYSQL SERVERS commits, and names the rows left out as ProxySQL leaves them out.
+pub(crate) fn servers(conn: &Connection) -> Result<(ServersConfig, Vec<String>), SqlError> {
+    let servers = table(conn, "mysql_servers", "hostgroup_id, hostname, port", server)?;
+    let mut replication =
+        table(conn, "mysql_replication_hostgroups", "writer_hostgroup", replication_hostgroup)?;
+    let mut bgd = table(conn, "mysql_aws_rds_bgd_hostgroups", "writer_hostgroup", bgd_hostgroup)?;
+    let mut ignored = Vec::new();
+    leave_out_conflicts(&mut replication, "mysql_replication_hostgroups", &mut ignored, |row| {
+        (row.writer_hostgroup, row.reader_hostgroup)
+    });
+    leave_out_conflicts(&mut bgd, "mysql_aws_rds_bgd_hostgroups", &mut ignored, |row| {
+        (row.writer_hostgroup, row.reader_hostgroup)
+    });
+    Ok((ServersConfig { servers, replication, bgd }, ignored))
+}
+
+/// Reads mysql_users.
+pub(crate) fn users(conn: &Connection) -> Result<Vec<UserRow>, SqlError> {
+    table(conn, "mysql_users", "username, backend", user)
+}
+
+/// Reads names and values of the variables whose names begin with `prefix`.
+pub(crate) fn variables(conn: &Connection, prefix: &str) -> Result<Vec<(String, String)>, SqlError> {
+    let mut rows = table(conn, "global_variables", "variable_name", |cells| {
+        let name = cells.text("variable_name")?;
+        // Any variable may be a credential: a value that is no text is refused without being shown.
+        let value = cells.secret("variable_value")?;
+        Ok((name, value.unwrap_or_default()))
+    })?;
+    rows.retain(|(name, _)| name.starts_with(prefix));
+    Ok(rows)
+}
+
+/// A hostgroup cannot be the writer of one pair and the reader of another: such a pair is left out.
+fn leave_out_conflicts<T>(
+    rows: &mut Vec<T>,
+    table: &str,
+    ignored: &mut Vec<String>,
+    pair: impl Fn(&T) -> (u32, u32),
+) {
+    let readers: HashSet<u32> = rows.iter().map(|row| pair(row).1).collect();
+    rows.retain(|row| {
+        let (writer, reader) = pair(row);
+        let conflicts = readers.contains(&writer);
+        if conflicts {
+            ignored.push(format!(
+                "{table} ({writer}, {reader}): incompatible entry, hostgroup {writer} is another entry's reader_hostgroup"
+            ));
+        }
+        !conflicts
+    });
+}
+
+fn table<T>(
+    conn: &Connection,
+    table: &'static str,
+    order: &str,
+    typed: impl Fn(&Cells<'_>) -> Result<T, SqlError>,
+) -> Result<Vec<T>, SqlError> {
+    let sqlite = |error: rusqlite::Error| crate::error::from_sqlite(&error);
+    let mut statement =
+        conn.prepare(&format!("SELECT * FROM main.{table} ORDER BY {order}")).map_err(sqlite)?;
+    let mut cursor = statement.query([]).map_err(sqlite)?;
+    let mut rows = Vec::new();
+    while let Some(row) = cursor.next().map_err(sqlite)? {
+        rows.push(typed(&Cells { table, row })?);
+    }
+    Ok(rows)
+}
+
+fn server(cells: &Cells<'_>) -> Result<ServerRow, SqlError> {
+    Ok(ServerRow {
+        hostgroup_id: cells.number("hostgroup_id")?,
+        hostname: cells.text("hostname")?.trim().to_owned(),
+        port: cells.number("port")?,
+        gtid_port: cells.number("gtid_port")?,
+        status: cells.status("status")?,
+        weight: cells.number("weight")?,
+        compression: cells.flag("compression")?,
+        max_connections: cells.number("max_connections")?,
+        max_replication_lag: cells.number("max_replication_lag")?,
+        use_ssl: cells.flag("use_ssl")?,
+        max_latency_ms: cells.number("max_latency_ms")?,
+        comment: cells.text("comment")?,
+    })
+}
+
+fn replication_hostgroup(cells: &Cells<'_>) -> Result<ReplicationHostgroupRow, SqlError> {
+    Ok(ReplicationHostgroupRow {
+        writer_hostgroup: cells.number("writer_hostgroup")?,
+        reader_hostgroup: cells.number("reader_hostgroup")?,
+        check_type: cells.text("check_type")?.to_ascii_lowercase(),
+        comment: cells.text("comment")?,
+    })
+}
+
+fn bgd_hostgroup(cells: &Cells<'_>) -> Result<BgdHostgroupRow, SqlError> {
+    Ok(BgdHostgroupRow {
+        writer_hostgroup: cells.number("writer_hostgroup")?,
+        reader_hostgroup: cells.number("reader_hostgroup")?,
+        green_writer_hostgroup: Some(cells.number("green_writer_hostgroup")?),
+        green_reader_hostgroup: Some(cells.number("green_reader_hostgroup")?),
+        active: cells.flag("active")?,
+        writer_is_also_reader: cells.flag("writer_is_also_reader")?,
+        check_interval_ms: cells.number("check_interval_ms")?,
+        check_timeout_ms: cells.number("check_timeout_ms")?,
+        comment: cells.text("comment")?,
+    })
+}
+
+fn user(cells: &Cells<'_>) -> Result<UserRow, SqlError> {
+    Ok(UserRow {
+        username: cells.text("username")?,
+        password: cells.secret("password")?.unwrap_or_default(),
+        active: cells.flag("active")?,
+        use_ssl: cells.flag("use_ssl")?,
+        default_hostgroup: cells.number("default_hostgroup")?,
+        default_schema: cells.optional_text("default_schema")?.filter(|schema| !schema.is_empty()),
+        schema_locked: cells.flag("schema_locked")?,
+        transaction_persistent: cells.flag("transaction_persistent")?,
+        fast_forward: cells.flag("fast_forward")?,
+        backend: cells.flag("backend")?,
+        frontend: cells.flag("frontend")?,
+        max_connections: cells.number("max_connections")?,
+        attributes: cells.text("attributes")?,
+        comment: cells.text("comment")?,
+    })
+}
+
+/// One row, its cells asked for by column and type.
+struct Cells<'a> {
+    table: &'static str,
+    row: &'a Row<'a>,
+}
+
+impl Cells<'_> {
+    fn value(&self, column: &str) -> Result<ValueRef<'_>, SqlError> {
+        self.row.get_ref(column).map_err(|error| crate::error::from_sqlite(&error))
+    }
+
+    fn number<T: TryFrom<i64>>(&self, column: &str) -> Result<T, SqlError> {
+        match self.value(column)? {
+            ValueRef::Integer(number) => T::try_from(number)
+                .map_err(|_| self.refuse(column, ValueRef::Integer(number), "out of range")),
+            other => Err(self.refuse(column, other, "not an integer")),
+        }
+    }
+
+    fn flag(&self, column: &str) -> Result<bool, SqlError> {
+        match self.value(column)? {
+            ValueRef::Integer(0) => Ok(false),
+            ValueRef::Integer(1) => Ok(true),
+            other => Err(self.refuse(column, other, "not 0 or 1")),
+        }
+    }
+
+    fn optional_text(&self, column: &str) -> Result<Option<String>, SqlError> {
+        let value = self.value(column)?;
+        match (value, value.as_str_or_null()) {
+            (ValueRef::Text(_) | ValueRef::Null, Ok(text)) => Ok(text.map(str::to_owned)),
+            _ => Err(self.refuse(column, value, "not text")),
+        }
+    }
+
+    fn text(&self, column: &str) -> Result<String, SqlError> {
+        let text = self.optional_text(column)?;
+        text.ok_or_else(|| self.refuse(column, ValueRef::Null, "not text"))
+    }
+
+    /// As `optional_text`, for values that no error may show.
+    fn secret(&self, column: &str) -> Result<Option<String>, SqlError> {
+        self.optional_text(column).map_err(|_| {
+            let table = self.table;
+            SqlError::new(1366, "HY000", format!("{table}.{column}: a value (not shown) is not text"))
+        })
+    }
+
+    fn status(&self, column: &str) -> Result<ConfiguredStatus, SqlError> {
+        match self.text(column)?.to_ascii_uppercase().as_str() {
+            "ONLINE" => Ok(ConfiguredStatus::Online),
+            "SHUNNED" => Ok(ConfiguredStatus::Shunned),
+            "OFFLINE_SOFT" => Ok(ConfiguredStatus::OfflineSoft),
+            "OFFLINE_HARD" => Ok(ConfiguredStatus::OfflineHard),
+            _ => Err(self.refuse(column, self.value(column)?, "not a status")),
+        }
+    }
+
+    fn refuse(&self, column: &str, value: ValueRef<'_>, why: &str) -> SqlError {
+        let shown = match value {
+            ValueRef::Null => "NULL".to_owned(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Text(bytes) => format!("'{}'", shorten(bytes)),
+            ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
+        };
+        let table = self.table;
+        SqlError::new(1366, "HY000", format!("{table}.{column}: {shown} is {why}; nothing was loaded"))
+    }
+}
+
+fn shorten(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).chars().take(64).collect()
+}

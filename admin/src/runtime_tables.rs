@@ -1,0 +1,76 @@
+//! runtime_ tables that show what was published last: variables and users.
+
+use crate::rows::UserRow;
+use crate::variables::registry::VARIABLES;
+use crate::{LiveTable, Schema, Value, Variables, ddl};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What is in force, as far as this crate published it.
+#[derive(Default)]
+pub(crate) struct PublishedState {
+    /// `None` before the first LOAD.
+    pub variables: Option<Variables>,
+    pub users: Vec<UserRow>,
+}
+
+/// The live tables over that state.
+pub(crate) fn tables(published: &Arc<Mutex<PublishedState>>) -> [LiveTable; 2] {
+    let (of_variables, of_users) = (Arc::clone(published), Arc::clone(published));
+    [
+        LiveTable {
+            name: "runtime_global_variables",
+            schema: Schema::Main,
+            ddl: ddl::RUNTIME_GLOBAL_VARIABLES,
+            rows: Arc::new(move || {
+                let published = of_variables.lock();
+                let variables = published.variables.iter();
+                variables.flat_map(variable_rows).collect()
+            }),
+        },
+        LiveTable {
+            name: "runtime_mysql_users",
+            schema: Schema::Main,
+            ddl: ddl::RUNTIME_MYSQL_USERS,
+            rows: Arc::new(move || user_rows(&of_users.lock().users)),
+        },
+    ]
+}
+
+fn variable_rows(variables: &Variables) -> impl Iterator<Item = Vec<Value>> {
+    VARIABLES.iter().map(|var| vec![Value::Text(var.name.into()), Value::Text(var.show(variables))])
+}
+
+/// Active users only, each role of a user as a row of its own.
+fn user_rows(users: &[UserRow]) -> Vec<Vec<Value>> {
+    let active = users.iter().filter(|user| user.active);
+    let split = active.flat_map(|user| {
+        let roles = [(false, true, user.frontend), (true, false, user.backend)];
+        roles
+            .into_iter()
+            .filter(|(_, _, has)| *has)
+            .map(|(backend, frontend, _)| user_row(user, backend, frontend))
+    });
+    split.collect()
+}
+
+fn user_row(user: &UserRow, backend: bool, frontend: bool) -> Vec<Value> {
+    let flag = |set: bool| Value::Int(set.into());
+    let text = |text: &str| Value::Text(text.into());
+    vec![
+        text(&user.username),
+        text(&user.password),
+        flag(user.active),
+        flag(user.use_ssl),
+        Value::Int(user.default_hostgroup.into()),
+        user.default_schema.as_deref().map_or(Value::Null, text),
+        flag(user.schema_locked),
+        flag(user.transaction_persistent),
+        flag(user.fast_forward),
+        flag(backend),
+        flag(frontend),
+        Value::Int(user.max_connections.into()),
+        text(&user.attributes),
+        text(&user.comment),
+    ]
+}

@@ -1,0 +1,61 @@
+//! Sessions of the admin listener.
+
+use crate::Admin;
+use crate::answer::Answer;
+use wire::auth::Accounts;
+use wire::login::{ServerOptions, login};
+use wire::reply::{Column, Reply};
+use wire::serve::{QueryHandler, serve};
+use wire::service::Accepted;
+use wire::{ColumnType, WireError};
+
+/// Largest statement a client may send, in bytes.
+const MAX_PACKET: usize = 64 << 20;
+
+impl Admin {
+    /// Serves one accepted admin connection to its end: login against `accounts`, then statements.
+    pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
+        let (peer, id) = (accepted.peer, accepted.id);
+        let served = login(accepted.socket, id, options, accounts).and_then(|(mut channel, login)| {
+            serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self })
+        });
+        match served {
+            Ok(()) | Err(WireError::Closed) => {}
+            Err(error) => log::info!("admin connection {id} from {peer} ended: {error}"),
+        }
+    }
+}
+
+struct Session<'a> {
+    admin: &'a Admin,
+}
+
+impl QueryHandler for Session<'_> {
+    fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
+        match self.admin.execute(sql) {
+            Ok(answer) => write(&answer, reply),
+            Err(error) => reply.error(&error),
+        }
+    }
+}
+
+fn write(answer: &Answer, reply: Reply<'_>) -> Result<(), WireError> {
+    match answer {
+        Answer::Ok { affected, info } => reply.ok(*affected, 0, info),
+        Answer::Rows { columns, integers, rows } => {
+            let columns = columns.iter().zip(integers).map(|(name, integer)| {
+                let kind = if *integer {
+                    ColumnType::MYSQL_TYPE_LONGLONG
+                } else {
+                    ColumnType::MYSQL_TYPE_VAR_STRING
+                };
+                Column { kind, ..Column::text(name.as_str()) }
+            });
+            let mut out = reply.rows(&columns.collect::<Vec<_>>())?;
+            for row in rows {
+                out.row(row.iter().map(|cell| cell.as_deref().map(str::as_bytes)))?;
+            }
+            out.finish()
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The database behind the admin interface: one connection with `main` in memory, `disk` on file, and `stats` and
+//! `monitor` for live tables.
+
+use crate::answer::Answer;
+use crate::live::Registered;
+use crate::tables::{self, TABLES};
+use crate::variables::registry::VARIABLES;
+use crate::{StoreError, VERSION, Variables, error};
+use parking_lot::Mutex;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode, params};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::SqlError;
+
+const DATABASE: &str = "pointsman.db";
+const LOCK: &str = "pointsman.lock";
+/// Longest value and statement, in bytes.
+const LENGTH_LIMIT: i32 = 64 << 20;
+/// A deeper expression could overflow the stack of the thread that runs it.
+const EXPRESSION_DEPTH: i32 = 200;
+/// Virtual machine steps between looks at the clock.
+const STEPS: i32 = 10_000;
+
+/// The open database.
+pub(crate) struct Store {
+    pub conn: Connection,
+    pub live: Registered,
+    /// Set while a statement of a client runs.
+    deadline: Arc<Mutex<Option<Instant>>>,
+    /// Held as long as the store is open; a second daemon on the same directory cannot take it.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the database of a data directory; the memory layer starts as `defaults`, overlaid with what disk holds.
+    pub fn open(datadir: &Path, defaults: &Variables) -> Result<Self, StoreError> {
+        let datadir = datadir.canonicalize().map_err(|error| {
+            let path = datadir.display();
+            StoreError(format!("{path}: {error}; the data directory must exist and be accessible"))
+        })?;
+        let lock = lock(&datadir)?;
+        let path = datadir.join(DATABASE);
+        create(&path)?;
+        let live = Registered::default();
+        let deadline = Arc::default();
+        let conn = connect(&path, &live, &deadline).map_err(|error| explain(&path, &error))?;
+        check(&conn, &path)?;
+        let mut store = Self { conn, live, deadline, _lock: lock };
+        store.prepare_tables(defaults).map_err(|error| explain(&path, &error))?;
+        Ok(store)
+    }
+
+    fn prepare_tables(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
+        for table in TABLES {
+            for schema in ["main", "disk"] {
+                let create = format!("CREATE TABLE IF NOT EXISTS {schema}.");
+                self.conn.execute_batch(&table.ddl.replacen("CREATE TABLE ", &create, 1))?;
+            }
+        }
+        self.disk_to_memory(tables::Group::Servers)?;
+        self.disk_to_memory(tables::Group::Users)?;
+        self.variables_to_memory("", defaults)
+    }
+
+    /// Replaces a group's tables in memory by those on disk.
+    pub fn disk_to_memory(&mut self, group: tables::Group) -> rusqlite::Result<()> {
+        self.copy(group, "disk", "main")
+    }
+
+    /// Replaces a group's tables on disk by those in memory, all or nothing.
+    pub fn memory_to_disk(&mut self, group: tables::Group) -> rusqlite::Result<()> {
+        self.copy(group, "main", "disk")
+    }
+
+    fn copy(&mut self, group: tables::Group, from: &str, to: &str) -> rusqlite::Result<()> {
+        let transaction = self.conn.transaction()?;
+        for table in tables::of(group) {
+            let name = table.name;
+            transaction.execute(&format!("DELETE FROM {to}.{name}"), [])?;
+            transaction.execute(&format!("INSERT INTO {to}.{name} SELECT * FROM {from}.{name}"), [])?;
+        }
+        transaction.commit()
+    }
+
+    /// Sets the variables in memory whose names begin with `prefix` to what disk holds, and to `defaults` where it holds nothing.
+    pub fn variables_to_memory(&mut self, prefix: &str, defaults: &Variables) -> rusqlite::Result<()> {
+        let transaction = self.conn.transaction()?;
+        let pattern = format!("{prefix}%");
+        transaction.execute("DELETE FROM main.global_variables WHERE variable_name LIKE ?1", [&pattern])?;
+        transaction.execute(
+            "INSERT INTO main.global_variables SELECT * FROM disk.global_variables WHERE variable_name LIKE ?1",
+            [&pattern],
+        )?;
+        for var in VARIABLES.iter().filter(|var| var.name.starts_with(prefix)) {
+            let conflict = if var.is_read_only() { "REPLACE" } else { "IGNORE" };
+            transaction.execute(
+                &format!("INSERT OR {conflict} INTO main.global_variables VALUES (?1, ?2)"),
+                params![var.name, var.show(defaults)],
+            )?;
+        }
+        transaction.commit()
+    }
+
+    /// Replaces the variables on disk whose names begin with `prefix` by those in memory.
+    pub fn variables_to_disk(&mut self, prefix: &str) -> rusqlite::Result<()> {
+        let transaction = self.conn.transaction()?;
+        let pattern = format!("{prefix}%");
+        transaction.execute("DELETE FROM disk.global_variables WHERE variable_name LIKE ?1", [&pattern])?;
+        transaction.execute(
+            "INSERT INTO disk.global_variables SELECT * FROM main.global_variables WHERE variable_name LIKE ?1",
+            [&pattern],
+        )?;
+        transaction.commit()
+    }
+
+    /// Sets variables in memory. Returns how many rows that made or changed.
+    pub fn set_variables(&mut self, values: &[(&str, String)]) -> rusqlite::Result<u64> {
+        let transaction = self.conn.transaction()?;
+        for (name, value) in values {
+            transaction.execute(
+                "INSERT OR REPLACE INTO main.global_variables VALUES (?1, ?2)",
+                params![name, value],
+            )?;
+        }
+        transaction.commit()?;
+        Ok(values.len() as u64)
+    }
+
+    /// The value of a variable in memory.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let sql = "SELECT variable_value FROM main.global_variables WHERE variable_name = ?1 COLLATE NOCASE";
+        self.conn.query_row(sql, [name], |row| row.get(0)).ok()
+    }
+
+    /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
+    pub fn client_statement(&self, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
+        *self.deadline.lock() = Some(Instant::now() + limit);
+        let answer = Answer::collect(&self.conn, sql);
+        *self.deadline.lock() = None;
+        answer
+    }
+
+    /// Runs a query of our own.
+    pub fn query(&self, sql: &str) -> Result<Answer, SqlError> {
+        Answer::collect(&self.conn, sql)
+    }
+}
+
+/// Makes sure that no other daemon uses the directory.
+fn lock(datadir: &Path) -> Result<File, StoreError> {
+    let path = datadir.join(LOCK);
+    let refuse = |reason: String| StoreError(format!("{}: {reason}", path.display()));
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = file.map_err(|error| refuse(format!("{error}; the data directory must be writable")))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(refuse(
+            "locked: another pointsman uses this data directory; stop it or choose another with -D".into(),
+        )),
+        Err(TryLockError::Error(error)) => Err(refuse(format!("cannot be locked: {error}"))),
+    }
+}
+
+/// Makes the database file if it is missing, readable for its owner alone since it holds passwords.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path);
+    file.map(drop).map_err(|error| {
+        StoreError(format!("{}: {error}; it must be readable and writable for this user", path.display()))
+    })
+}
+
+fn connect(
+    path: &Path,
+    live: &Registered,
+    deadline: &Arc<Mutex<Option<Instant>>>,
+) -> rusqlite::Result<Connection> {
+    let mut conn = Connection::open_in_memory()?;
+    conn.busy_timeout(Duration::from_secs(5))?;
+    let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
+    conn.execute("ATTACH DATABASE ?1 AS disk", [path])?;
+    conn.execute_batch(
+        "PRAGMA disk.journal_mode = WAL;
+         PRAGMA disk.synchronous = FULL;
+         ATTACH DATABASE ':memory:' AS stats;
+         ATTACH DATABASE ':memory:' AS monitor;",
+    )?;
+    live.install(&conn)?;
+    functions(&conn)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
+    let running = Arc::clone(deadline);
+    conn.authorizer(Some(move |context: AuthContext<'_>| match running.lock().is_some() {
+        true => authorize(&context.action),
+        false => Authorization::Allow,
+    }))?;
+    let running = Arc::clone(deadline);
+    conn.progress_handler(STEPS, Some(move || running.lock().is_some_and(|end| Instant::now() > end)))?;
+    Ok(conn)
+}
+
+/// Functions of MySQL that drivers call when they connect.
+fn functions(conn: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    let texts = [
+        ("version", VERSION),
+        ("database", "admin"),
+        ("schema", "admin"),
+        ("user", "admin"),
+        ("current_user", "admin"),
+    ];
+    for (name, text) in texts {
+        conn.create_scalar_function(name, 0, flags, move |_| Ok(text))?;
+    }
+    conn.create_scalar_function("connection_id", 0, flags, |_| Ok(0))
+}
+
+/// What a client's statement may do. Transactions are refused because all clients share the connection.
+fn authorize(action: &AuthAction<'_>) -> Authorization {
+    use AuthAction::*;
+    match action {
+        Attach { .. } | Detach { .. } | Pragma { .. } | Transaction { .. } | Savepoint { .. } => {
+            Authorization::Deny
+        }
+        CreateVtable { .. } | DropVtable { .. } | AlterTable { .. } => Authorization::Deny,
+        DropTable { table_name } if tables::is_configuration(table_name) => Authorization::Deny,
+        _ => Authorization::Allow,
+    }
+}
+
+/// Looks for damage before anything is read.
+fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let found = conn.query_row("PRAGMA disk.quick_check(1)", [], |row| row.get::<_, String>(0));
+    match found {
+        Ok(text) if text == "ok" => Ok(()),
+        Ok(text) => Err(damaged(path, &text)),
+        Err(error) => Err(explain(path, &error)),
+    }
+}
+
+fn damaged(path: &Path, what: &str) -> StoreError {
+    let what = what.replace('\n', " ");
+    StoreError(format!(
+        "{}: the database is damaged ({what}); restore it from a backup or move it away to start empty",
+        path.display()
+    ))
+}
+
+fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError(format!(
+            "{}: not a pointsman database; move it away to start empty, or choose another directory with -D",
+            path.display()
+        )),
+        Some(ErrorCode::DatabaseCorrupt) => damaged(path, &error.to_string()),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            StoreError(format!("{}: another program holds it locked; end that program", path.display()))
+        }
+        _ => StoreError(format!(
+            "{}: {}; check the file and its permissions",
+            path.display(),
+            error::from_sqlite(error).message
+        )),
+    }
+}

@@ -1,0 +1,51 @@
+//! The registry of configuration tables: what exists in `main` and `disk`, and which LOAD/SAVE covers it.
+
+use crate::ddl;
+
+/// A group of tables that LOAD and SAVE move together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// MYSQL SERVERS
+    Servers,
+    /// MYSQL USERS
+    Users,
+    /// MYSQL / ADMIN / SQLITESERVER VARIABLES
+    Variables,
+}
+
+/// One configuration table.
+pub(crate) struct TableDef {
+    /// Name, in `main` and in `disk`.
+    pub name: &'static str,
+    /// Its CREATE TABLE text.
+    pub ddl: &'static str,
+    /// Which LOAD and SAVE commands cover it.
+    pub group: Group,
+}
+
+/// Every configuration table.
+pub(crate) const TABLES: &[TableDef] = &[
+    TableDef { name: "mysql_servers", ddl: ddl::MYSQL_SERVERS, group: Group::Servers },
+    TableDef {
+        name: "mysql_replication_hostgroups",
+        ddl: ddl::MYSQL_REPLICATION_HOSTGROUPS,
+        group: Group::Servers,
+    },
+    TableDef {
+        name: "mysql_aws_rds_bgd_hostgroups",
+        ddl: ddl::MYSQL_AWS_RDS_BGD_HOSTGROUPS,
+        group: Group::Servers,
+    },
+    TableDef { name: "mysql_users", ddl: ddl::MYSQL_USERS, group: Group::Users },
+    TableDef { name: "global_variables", ddl: ddl::GLOBAL_VARIABLES, group: Group::Variables },
+];
+
+/// The tables of one group.
+pub(crate) fn of(group: Group) -> impl Iterator<Item = &'static TableDef> {
+    TABLES.iter().filter(move |table| table.group == group)
+}
+
+/// Whether a name is a configuration table's (SQLite compares names without case).
+pub(crate) fn is_configuration(name: &str) -> bool {
+    TABLES.iter().any(|table| table.name.eq_ignore_ascii_case(name))
+}

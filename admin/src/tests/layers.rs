@@ -1,0 +1,234 @@
+use super::*;
+
+#[test]
+fn what_was_saved_to_disk_is_back_after_a_restart() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'a')");
+    f.ok("INSERT INTO mysql_users (username, password) VALUES ('u', 'p')");
+    f.ok("INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup) VALUES (1, 2)");
+    f.ok("INSERT INTO mysql_aws_rds_bgd_hostgroups (writer_hostgroup, reader_hostgroup, green_writer_hostgroup, green_reader_hostgroup) VALUES (1, 2, 3, 4)");
+    f.ok("SET mysql-wait_timeout = 1234");
+    f.ok("SAVE MYSQL SERVERS TO DISK");
+    f.ok("SAVE MYSQL USERS FROM MEMORY");
+    f.ok("SAVE MYSQL VARIABLES FROM MEM");
+    f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'not saved')");
+    f.ok("SET admin-mysql_ifaces='127.0.0.1:1'");
+    let f = f.restart();
+    assert_eq!(f.one("SELECT hostgroup_id, hostname, status FROM mysql_servers"), "1|a|ONLINE");
+    assert_eq!(f.one("SELECT username, password FROM mysql_users"), "u|p");
+    assert_eq!(f.one("SELECT check_type FROM mysql_replication_hostgroups"), "read_only");
+    assert_eq!(f.one("SELECT check_interval_ms FROM mysql_aws_rds_bgd_hostgroups"), "1000");
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout, @@admin-mysql_ifaces"), "1234|0.0.0.0:6032");
+}
+
+#[test]
+fn load_from_disk_discards_what_memory_holds() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username) VALUES ('gone')");
+    f.ok("SET mysql-wait_timeout = 1");
+    f.ok("SET admin-mysql_ifaces='127.0.0.1:1'");
+    f.ok("LOAD MYSQL USERS FROM DISK");
+    f.ok("LOAD MYSQL VARIABLES TO MEMORY");
+    assert_eq!(f.one("SELECT COUNT(*) FROM mysql_users"), "0");
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout, @@admin-mysql_ifaces"), "28800000|127.0.0.1:1");
+}
+
+#[test]
+fn a_save_that_fails_leaves_the_disk_as_it_was() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostname) VALUES ('kept')");
+    f.ok("SAVE MYSQL SERVERS TO DISK");
+    f.ok("DELETE FROM mysql_servers");
+    f.ok("INSERT INTO mysql_servers (hostname) VALUES ('new')");
+    f.ok("INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup) VALUES (1, 2)");
+    let trigger = "CREATE TRIGGER disk.full BEFORE INSERT ON mysql_replication_hostgroups \
+                   BEGIN SELECT RAISE(ABORT, 'no room'); END";
+    f.ok(trigger);
+    assert!(f.error("SAVE MYSQL SERVERS TO DISK").message.contains("no room"));
+    assert_eq!(f.one("SELECT hostname FROM disk.mysql_servers"), "kept");
+}
+
+#[test]
+fn load_servers_publishes_typed_rows_in_one_set() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname, port, status, use_ssl, weight, comment) VALUES (7, ' a ', 3307, 'offline_soft', 1, 9, 'c')");
+    f.ok("INSERT INTO mysql_replication_hostgroups VALUES (7, 8, 'SUPER_READ_ONLY', '')");
+    f.ok("INSERT INTO mysql_aws_rds_bgd_hostgroups VALUES (7, 8, 9, 10, 1, 0, 100, 80, '')");
+    assert_eq!(f.ok("LOAD MYSQL SERVERS TO RUNTIME"), (0, String::new()));
+    let sets = f.daemon.servers();
+    let [set] = sets.as_slice() else { panic!("{sets:?}") };
+    let server = &set.servers[0];
+    assert_eq!((server.hostgroup_id, server.hostname.as_str(), server.port), (7, "a", 3307));
+    assert_eq!(server.status, rows::ConfiguredStatus::OfflineSoft);
+    assert_eq!((server.use_ssl, server.weight, server.max_connections), (true, 9, 1000));
+    assert_eq!(set.replication[0].check_type, "super_read_only");
+    assert_eq!(set.bgd[0].green_reader_hostgroup, Some(10));
+}
+
+#[test]
+fn a_row_that_cannot_be_typed_refuses_the_whole_load() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'good')");
+    let bad = [
+        (
+            "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES ('ten', 'x')",
+            "mysql_servers.hostgroup_id: 'ten'",
+        ),
+        ("INSERT INTO mysql_servers (hostname, port) VALUES ('x', 3306.5)", "mysql_servers.port: 3306.5"),
+        (
+            "INSERT INTO mysql_servers (hostname, max_connections) VALUES ('x', 9999999999)",
+            "mysql_servers.max_connections: 9999999999",
+        ),
+        ("INSERT INTO mysql_servers (hostname) VALUES (x'ff00')", "mysql_servers.hostname: a BLOB"),
+        (
+            "INSERT INTO mysql_servers (hostname, comment) VALUES ('x', CAST(x'ff' AS TEXT))",
+            "mysql_servers.comment",
+        ),
+    ];
+    for (insert, said) in bad {
+        f.ok(insert);
+        let error = f.error("LOAD MYSQL SERVERS TO RUNTIME");
+        assert_eq!((error.code, &error.state), (1366, b"HY000"));
+        assert!(error.message.contains(said), "{}", error.message);
+        f.ok("DELETE FROM mysql_servers WHERE hostname <> 'good'");
+    }
+    assert_eq!(f.daemon.servers(), []);
+}
+
+#[test]
+fn a_password_is_never_in_an_error() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username, password) VALUES ('u', x'68757368ff')");
+    let error = f.error("LOAD MYSQL USERS TO RUNTIME");
+    assert!(error.message.contains("mysql_users.password"), "{}", error.message);
+    assert!(!error.message.contains("hush"));
+}
+
+#[test]
+fn pairs_that_conflict_are_left_out_and_counted() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup) VALUES (1, 2), (2, 3), (5, 6)");
+    f.ok("INSERT INTO mysql_aws_rds_bgd_hostgroups (writer_hostgroup, reader_hostgroup, green_writer_hostgroup, green_reader_hostgroup) VALUES (1, 2, 3, 4), (2, 9, 3, 4)");
+    let (_, info) = f.ok("LOAD MYSQL SERVERS FROM MEM");
+    assert_eq!(info, "2 entries ignored, see the log");
+    let set = f.daemon.servers().remove(0);
+    assert_eq!(set.replication.iter().map(|row| row.writer_hostgroup).collect::<Vec<_>>(), [1, 5]);
+    assert_eq!(set.bgd.iter().map(|row| row.writer_hostgroup).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn what_the_daemon_refuses_is_not_shown_as_runtime() {
+    let f = fixture();
+    f.ok("SET mysql-wait_timeout=77");
+    *f.daemon.refuse.lock() = Some(SqlError::new(1105, "HY000", "not now"));
+    assert_eq!(f.error("LOAD MYSQL VARIABLES TO RUNTIME").message, "not now");
+    let shown =
+        "SELECT variable_value FROM runtime_global_variables WHERE variable_name='mysql-wait_timeout'";
+    assert_eq!(f.one(shown), "28800000");
+    *f.daemon.refuse.lock() = None;
+    f.ok("LOAD MYSQL VARIABLES TO RUN");
+    assert_eq!(f.one(shown), "77");
+    assert_eq!(f.daemon.variables().unwrap().wait_timeout, Duration::from_millis(77));
+}
+
+#[test]
+fn a_variable_out_of_range_refuses_the_load_by_name() {
+    let f = fixture();
+    f.ok(
+        "UPDATE global_variables SET variable_value='12' WHERE variable_name='mysql-connect_timeout_client'",
+    );
+    f.ok("UPDATE global_variables SET variable_value='hush' WHERE variable_name='admin-admin_credentials'");
+    let error = f.error("LOAD MYSQL VARIABLES TO RUNTIME");
+    assert!(error.message.contains("mysql-connect_timeout_client") && error.message.contains("'12'"));
+    assert!(error.message.contains("from 500 to 3600000"), "{}", error.message);
+    let error = f.error("LOAD ADMIN VARIABLES TO RUNTIME");
+    assert!(error.message.contains("admin-admin_credentials") && !error.message.contains("hush"));
+    f.ok("LOAD SQLITESERVER VARIABLES TO RUNTIME");
+}
+
+#[test]
+fn load_variables_touches_its_own_only() {
+    let f = fixture();
+    f.ok("SET mysql-wait_timeout=1, sqliteserver-read_only=true");
+    f.ok("LOAD SQLITESERVER VARIABLES TO RUNTIME");
+    let loaded = f.daemon.variables().unwrap();
+    assert!(loaded.sqliteserver_read_only);
+    assert_eq!(loaded.wait_timeout, Variables::default().wait_timeout);
+    f.ok("INSERT INTO global_variables VALUES ('mysql-unheard_of', '1')");
+    assert_eq!(f.ok("LOAD MYSQL VARIABLES TO RUNTIME").1, "1 entry ignored, see the log");
+}
+
+#[test]
+fn variables_come_back_from_runtime() {
+    let f = fixture();
+    f.ok("SET mysql-wait_timeout=1");
+    f.ok("DELETE FROM global_variables WHERE variable_name='mysql-interfaces'");
+    f.ok("SAVE MYSQL VARIABLES FROM RUNTIME");
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout, @@mysql-interfaces"), "28800000|0.0.0.0:6033");
+}
+
+#[test]
+fn servers_come_back_from_runtime_as_configuration() {
+    let f = fixture();
+    let bgd = |writer: i64, generated: i64| {
+        let green = if generated == 1 { Value::Null } else { Value::Int(30) };
+        let mut row = vec![Value::Int(writer), Value::Int(writer + 1), green.clone(), green];
+        row.extend([1, 0, 1000, 800].map(Value::Int));
+        row.extend([Value::Text(String::new()), Value::Int(generated), Value::Text("AVAILABLE".into())]);
+        row
+    };
+    let servers = [("a", "SHUNNED"), ("b", "SHUNNED_AWS_BGD"), ("c", "OFFLINE_SOFT"), ("d", "ONLINE")];
+    let servers = servers.iter().map(|(host, status)| server_row(10, host, status)).collect();
+    f.register_runtime(servers, vec![bgd(10, 0), bgd(20, 1)]);
+    f.ok("INSERT INTO mysql_servers (hostname) VALUES ('replaced')");
+    f.ok("SAVE MYSQL SERVERS FROM RUNTIME");
+    let saved = f.rows("SELECT hostname, status FROM mysql_servers ORDER BY hostname");
+    assert_eq!(saved, ["a|ONLINE", "b|ONLINE", "c|OFFLINE_SOFT", "d|ONLINE"]);
+    assert_eq!(f.rows("SELECT writer_hostgroup FROM mysql_aws_rds_bgd_hostgroups"), ["10"]);
+    // What cannot be configuration leaves memory as it was.
+    f.admin.unregister("runtime_mysql_servers");
+    assert!(f.error("SAVE MYSQL SERVERS TO MEM").message.contains("runtime_mysql_servers"));
+    assert_eq!(f.one("SELECT COUNT(*) FROM mysql_servers"), "4");
+}
+
+#[test]
+fn users_show_and_come_back_split_by_role() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username, password, default_hostgroup, default_schema) VALUES ('both', 'p', 3, '')");
+    f.ok("INSERT INTO mysql_users (username, active) VALUES ('idle', 0)");
+    f.ok("INSERT INTO mysql_users (username, backend) VALUES ('front', 0)");
+    f.ok("LOAD MYSQL USERS TO RUNTIME");
+    let users = f.daemon.users();
+    assert_eq!(users.len(), 3);
+    assert_eq!((users[0].username.as_str(), users[0].default_schema.as_deref()), ("both", None));
+    let split = ["both|0|1", "both|1|0", "front|0|1"];
+    let roles = "SELECT username, backend, frontend FROM runtime_mysql_users ORDER BY 1, 2";
+    assert_eq!(f.rows(roles), split);
+    f.ok("SAVE MYSQL USERS TO MEMORY");
+    assert_eq!(
+        f.rows("SELECT username, backend, frontend FROM mysql_users WHERE active=1 ORDER BY 1, 2"),
+        split
+    );
+    assert_eq!(f.one("SELECT username FROM mysql_users WHERE active=0"), "idle");
+}
+
+#[test]
+fn start_loads_variables_then_users_then_servers() {
+    let f = fixture().restart();
+    f.admin.load_all().unwrap();
+    let kinds: Vec<_> = f.daemon.sets.lock().iter().map(std::mem::discriminant).collect();
+    let expected = [
+        ConfigSet::Variables(Box::default()),
+        ConfigSet::Users(Vec::new()),
+        ConfigSet::Servers(rows::ServersConfig::default()),
+    ];
+    assert_eq!(kinds, expected.iter().map(std::mem::discriminant).collect::<Vec<_>>());
+}
+
+#[test]
+fn load_needs_a_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let admin = open(dir.path());
+    assert!(admin.execute("LOAD MYSQL USERS TO RUNTIME").unwrap_err().message.contains("starting"));
+    assert!(admin.execute("PROXYSQL SHUTDOWN").is_err());
+}

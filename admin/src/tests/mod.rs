@@ -1,0 +1,151 @@
+//! The admin interface as its clients see it, over a daemon that only remembers what it was told.
+
+mod commands;
+mod layers;
+mod live;
+mod opening;
+mod sql;
+
+use crate::*;
+use tempfile::TempDir;
+
+/// Remembers what was published.
+#[derive(Default)]
+struct Daemon {
+    sets: Mutex<Vec<ConfigSet>>,
+    commands: Mutex<Vec<ProcessCommand>>,
+    refuse: Mutex<Option<SqlError>>,
+}
+
+impl Runtime for Daemon {
+    fn publish(&self, set: ConfigSet) -> Result<Published, SqlError> {
+        if let Some(error) = self.refuse.lock().clone() {
+            return Err(error);
+        }
+        self.sets.lock().push(set);
+        Ok(Published::default())
+    }
+    fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
+        self.commands.lock().push(command);
+        Ok(())
+    }
+}
+
+impl Daemon {
+    fn servers(&self) -> Vec<rows::ServersConfig> {
+        let sets = self.sets.lock();
+        let servers = sets.iter().filter_map(|set| match set {
+            ConfigSet::Servers(servers) => Some(servers.clone()),
+            _ => None,
+        });
+        servers.collect()
+    }
+    fn variables(&self) -> Option<Variables> {
+        let sets = self.sets.lock();
+        sets.iter().rev().find_map(|set| match set {
+            ConfigSet::Variables(variables) => Some((**variables).clone()),
+            _ => None,
+        })
+    }
+    fn users(&self) -> Vec<rows::UserRow> {
+        let sets = self.sets.lock();
+        let users = sets.iter().rev().find_map(|set| match set {
+            ConfigSet::Users(users) => Some(users.clone()),
+            _ => None,
+        });
+        users.unwrap_or_default()
+    }
+}
+
+struct Fixture {
+    admin: Admin,
+    daemon: Arc<Daemon>,
+    dir: TempDir,
+}
+
+fn open(dir: &Path) -> Admin {
+    Admin::open(dir, Variables::default(), &[]).unwrap()
+}
+
+fn fixture() -> Fixture {
+    let dir = tempfile::tempdir().unwrap();
+    let admin = open(dir.path());
+    let daemon = Arc::new(Daemon::default());
+    admin.attach(daemon.clone());
+    admin.load_all().unwrap();
+    daemon.sets.lock().clear();
+    Fixture { admin, daemon, dir }
+}
+
+impl Fixture {
+    /// The daemon ends and starts again in the same directory.
+    fn restart(self) -> Self {
+        let Self { admin, daemon, dir } = self;
+        drop(admin);
+        let admin = open(dir.path());
+        admin.attach(daemon.clone());
+        Self { admin, daemon, dir }
+    }
+
+    /// Affected rows and info of a statement that returns none.
+    #[track_caller]
+    fn ok(&self, sql: &str) -> (u64, String) {
+        match self.admin.execute(sql) {
+            Ok(Answer::Ok { affected, info }) => (affected, info),
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn error(&self, sql: &str) -> SqlError {
+        match self.admin.execute(sql) {
+            Err(error) => error,
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+
+    /// Rows as `a|b`, NULL as `NULL`.
+    #[track_caller]
+    fn rows(&self, sql: &str) -> Vec<String> {
+        match self.admin.execute(sql) {
+            Ok(Answer::Rows { rows, .. }) => rows.into_iter().map(|row| line(&row)).collect(),
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn one(&self, sql: &str) -> String {
+        let rows = self.rows(sql);
+        assert_eq!(rows.len(), 1, "{sql}: {rows:?}");
+        rows.into_iter().next().unwrap()
+    }
+
+    /// Registers the daemon's tables with these rows of runtime_mysql_servers and of the blue/green table.
+    fn register_runtime(&self, servers: Vec<Vec<Value>>, bgd: Vec<Vec<Value>>) {
+        let tables = [
+            ("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, servers),
+            ("runtime_mysql_replication_hostgroups", ddl::RUNTIME_MYSQL_REPLICATION_HOSTGROUPS, vec![]),
+            ("runtime_mysql_aws_rds_bgd_hostgroups", ddl::RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS, bgd),
+        ];
+        for (name, ddl, rows) in tables {
+            let rows = Arc::new(move || rows.clone());
+            self.admin.register(LiveTable { name, schema: Schema::Main, ddl, rows }).unwrap();
+        }
+    }
+}
+
+fn line(row: &[Option<String>]) -> String {
+    let cells: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
+    cells.join("|")
+}
+
+fn server_row(hostgroup: i64, host: &str, status: &str) -> Vec<Value> {
+    let text = |text: &str| Value::Text(text.into());
+    let numbers = |all: &[i64]| all.iter().map(|n| Value::Int(*n)).collect::<Vec<_>>();
+    let mut row = vec![Value::Int(hostgroup), text(host)];
+    row.extend(numbers(&[3306, 0]));
+    row.push(text(status));
+    row.extend(numbers(&[1, 0, 1000, 0, 0, 0]));
+    row.push(text(""));
+    row
+}

@@ -1,0 +1,101 @@
+use super::*;
+use std::fs;
+
+fn refusal(dir: &Path) -> String {
+    match Admin::open(dir, Variables::default(), &[]) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("opened"),
+    }
+}
+
+#[test]
+fn a_second_daemon_on_the_directory_is_refused() {
+    let first = fixture();
+    let text = refusal(first.dir.path());
+    assert!(text.contains("pointsman.lock") && text.contains("another pointsman"), "{text}");
+    first.restart();
+}
+
+#[test]
+fn what_is_not_a_database_is_refused_and_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pointsman.db");
+    fs::write(&path, "these are notes, not a database".repeat(100)).unwrap();
+    let text = refusal(dir.path());
+    assert!(text.contains("pointsman.db: not a pointsman database"), "{text}");
+    assert!(!text.contains('\n'));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("these are notes"));
+}
+
+#[test]
+fn a_damaged_database_is_refused_and_kept() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username) VALUES ('someone')");
+    f.ok("SAVE MYSQL USERS TO DISK");
+    let path = f.dir.path().join("pointsman.db");
+    let Fixture { admin, dir, .. } = f;
+    drop(admin);
+    let mut bytes = fs::read(&path).unwrap();
+    // The header stays: every page after the first is overwritten.
+    bytes[4096..].fill(0x5a);
+    fs::write(&path, &bytes).unwrap();
+    let text = refusal(dir.path());
+    assert!(text.contains("pointsman.db") && text.contains("damaged"), "{text}");
+    assert!(!text.contains('\n'));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn a_directory_that_is_missing_or_a_file_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = refusal(&dir.path().join("nowhere"));
+    assert!(text.contains("nowhere"), "{text}");
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(refusal(&file).contains("file"));
+}
+
+#[test]
+fn the_database_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let f = fixture();
+    let mode = fs::metadata(f.dir.path().join("pointsman.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn overrides_are_in_force_but_not_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let overrides = [set("mysql-interfaces", "127.0.0.1:7000"), set("mysql-wait_timeout", "5000")];
+    let admin = Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    assert_eq!(admin.variables().unwrap().mysql_interfaces, "127.0.0.1:7000");
+    let f = Fixture { admin, daemon: Arc::default(), dir };
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout"), "5000");
+    assert_eq!(f.rows("SELECT * FROM disk.global_variables"), Vec::<String>::new());
+    let f = f.restart();
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout"), "28800000");
+}
+
+#[test]
+fn wrong_overrides_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, value, said) in [
+        ("mysql-nothing", "1", "no such variable"),
+        ("mysql-wait_timeout", "soon", "'soon'"),
+        ("admin-admin_credentials", "hush", "user:password pairs"),
+    ] {
+        let overrides = [(name.to_owned(), value.to_owned())];
+        let error = Admin::open(dir.path(), Variables::default(), &overrides).err().unwrap();
+        assert!(error.0.contains(said) && error.0.contains(name), "{error}");
+        assert!(!error.0.contains("hush"));
+    }
+}
+
+#[test]
+fn defaults_come_from_the_caller_until_something_is_saved() {
+    let dir = tempfile::tempdir().unwrap();
+    let defaults = Variables { sqliteserver_interfaces: "0.0.0.0:3306".into(), ..Variables::default() };
+    let admin = Admin::open(dir.path(), defaults, &[]).unwrap();
+    assert_eq!(admin.variables().unwrap().sqliteserver_interfaces, "0.0.0.0:3306");
+}

@@ -1,0 +1,186 @@
+//! Every variable in force, with ProxySQL's name and range. `mysql-monitor_dns_server` is ours.
+
+use super::kind::{Field, Kind, VarDef};
+
+/// Access to a field of `Variables`.
+macro_rules! field {
+    ($name:ident) => {
+        Field { get: |variables| &variables.$name, set: |variables| &mut variables.$name }
+    };
+}
+
+const fn var(name: &'static str, kind: Kind, doc: &'static str) -> VarDef {
+    VarDef { name, doc, kind }
+}
+
+const WEEK_MS: u64 = 604_800_000;
+const TWENTY_DAYS_MS: u64 = 1_728_000_000;
+
+/// The variables, in the order of their names.
+pub const VARIABLES: &[VarDef] = &[
+    var(
+        "admin-admin_credentials",
+        Kind::Credentials(field!(admin_credentials)),
+        "Who may log in to the admin interface.",
+    ),
+    var(
+        "admin-mysql_ifaces",
+        Kind::Interfaces { field: field!(admin_interfaces), may_be_empty: false },
+        "Where the admin interface listens.",
+    ),
+    var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
+    var(
+        "mysql-connect_retries_delay",
+        Kind::Millis(field!(connect_retries_delay), 0..=10_000),
+        "Pause between attempts to connect to a server.",
+    ),
+    var(
+        "mysql-connect_retries_on_failure",
+        Kind::Number(field!(connect_retries_on_failure), 0..=1_000),
+        "Attempts after a first failure to connect to a server.",
+    ),
+    var(
+        "mysql-connect_timeout_client",
+        Kind::Millis(field!(connect_timeout_client), 500..=3_600_000),
+        "Time a client has for its whole login.",
+    ),
+    var(
+        "mysql-connect_timeout_server",
+        Kind::Millis(field!(connect_timeout_server), 10..=120_000),
+        "Time for one attempt to connect to a server.",
+    ),
+    var(
+        "mysql-connect_timeout_server_max",
+        Kind::Millis(field!(connect_timeout_server_max), 10..=3_600_000),
+        "Longest time a statement waits for a usable server.",
+    ),
+    var(
+        "mysql-default_authentication_plugin",
+        Kind::Plugin(field!(default_plugin_sha2)),
+        "Authentication plugin named in the greeting.",
+    ),
+    var(
+        "mysql-free_connections_pct",
+        Kind::Number(field!(free_connections_pct), 0..=100),
+        "Free connections kept to a server, in percent of its max_connections.",
+    ),
+    var("mysql-have_ssl", Kind::Bool(field!(have_ssl)), "Whether clients are offered TLS."),
+    var(
+        "mysql-interfaces",
+        Kind::Interfaces { field: field!(mysql_interfaces), may_be_empty: true },
+        "Where clients connect.",
+    ),
+    var(
+        "mysql-max_allowed_packet",
+        Kind::Size(field!(max_allowed_packet), 8_192..=1_073_741_824),
+        "Largest packet a client may send, in bytes.",
+    ),
+    var(
+        "mysql-max_connections",
+        Kind::Size(field!(max_connections), 1..=1_000_000),
+        "Most client connections at a time.",
+    ),
+    var(
+        "mysql-monitor_connect_timeout",
+        Kind::Millis(field!(monitor_connect_timeout), 100..=600_000),
+        "Time for the monitor to connect to a server.",
+    ),
+    var(
+        "mysql-monitor_dns_server",
+        Kind::Address(field!(dns_server)),
+        "DNS server to ask instead of the system's resolver.",
+    ),
+    var("mysql-monitor_enabled", Kind::Bool(field!(monitor_enabled)), "Whether servers are monitored."),
+    var(
+        "mysql-monitor_history",
+        Kind::Millis(field!(monitor_history), 1_000..=WEEK_MS),
+        "How long the monitor's logs go back.",
+    ),
+    var(
+        "mysql-monitor_local_dns_cache_refresh_interval",
+        Kind::Millis(field!(dns_cache_refresh_interval), 0..=WEEK_MS),
+        "How often the DNS cache looks for names to refresh; 0 disables the cache.",
+    ),
+    var(
+        "mysql-monitor_local_dns_cache_ttl",
+        Kind::Millis(field!(dns_cache_ttl), 0..=WEEK_MS),
+        "How long an entry of the DNS cache lives; 0 disables the cache.",
+    ),
+    var(
+        "mysql-monitor_password",
+        Kind::Secret(field!(monitor_password)),
+        "Password the monitor logs in with.",
+    ),
+    var(
+        "mysql-monitor_ping_interval",
+        Kind::Millis(field!(monitor_ping_interval), 100..=WEEK_MS),
+        "How often servers are pinged; idle monitor connections are kept ten times as long.",
+    ),
+    var(
+        "mysql-monitor_read_only_interval",
+        Kind::Millis(field!(monitor_read_only_interval), 100..=WEEK_MS),
+        "How often read_only is checked.",
+    ),
+    var(
+        "mysql-monitor_read_only_max_timeout_count",
+        Kind::Number(field!(monitor_read_only_max_timeout_count), 1..=1_000_000),
+        "Consecutive timeouts after which a server is taken to be read-only.",
+    ),
+    var(
+        "mysql-monitor_read_only_timeout",
+        Kind::Millis(field!(monitor_read_only_timeout), 100..=600_000),
+        "Time for one read_only check.",
+    ),
+    var(
+        "mysql-monitor_threads_max",
+        Kind::Size(field!(monitor_threads_max), 4..=1_024),
+        "Most threads that check servers at a time.",
+    ),
+    var("mysql-monitor_username", Kind::Text(field!(monitor_username)), "User the monitor logs in as."),
+    var(
+        "mysql-monitor_writer_is_also_reader",
+        Kind::Bool(field!(monitor_writer_is_also_reader)),
+        "Whether a server that becomes writer stays in the reader hostgroup.",
+    ),
+    var(
+        "mysql-multiplexing",
+        Kind::Bool(field!(multiplexing)),
+        "Whether server connections are shared between clients.",
+    ),
+    var(
+        "mysql-resolution_family",
+        Kind::Family(field!(resolution_family)),
+        "Addresses the DNS cache asks for: system (any), ipv4 or ipv6.",
+    ),
+    var("mysql-server_version", Kind::Text(field!(server_version)), "Version that clients are told."),
+    var(
+        "mysql-shun_on_failures",
+        Kind::Number(field!(shun_on_failures), 0..=10_000_000),
+        "Failures within a second that shun a server.",
+    ),
+    var(
+        "mysql-shun_recovery_time_sec",
+        Kind::Seconds(field!(shun_recovery_time), 0..=31_536_000),
+        "How long a shunned server rests, in seconds.",
+    ),
+    var(
+        "mysql-wait_timeout",
+        Kind::Millis(field!(wait_timeout), 0..=TWENTY_DAYS_MS),
+        "How long a client may be idle.",
+    ),
+    var(
+        "sqliteserver-mysql_ifaces",
+        Kind::Interfaces { field: field!(sqliteserver_interfaces), may_be_empty: true },
+        "Where the SQLite server listens.",
+    ),
+    var(
+        "sqliteserver-read_only",
+        Kind::Bool(field!(sqliteserver_read_only)),
+        "Stored for compatibility; statements that write are not refused.",
+    ),
+];
+
+/// The variable of that name (names have no case).
+pub fn find(name: &str) -> Option<&'static VarDef> {
+    VARIABLES.iter().find(|var| var.name.eq_ignore_ascii_case(name))
+}

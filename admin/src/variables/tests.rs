@@ -1,0 +1,88 @@
+use super::registry::{VARIABLES, find};
+use super::*;
+
+#[test]
+fn each_default_reads_back_as_itself() {
+    for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
+        let text = var.show(&Variables::default());
+        let mut read = Variables::default();
+        assert!(var.apply(&mut read, &text).is_some(), "{} refuses its default", var.name);
+        assert!(read == Variables::default(), "{} changes when its default is read", var.name);
+    }
+}
+
+#[test]
+fn each_variable_writes_its_own_field_only() {
+    let texts =
+        ["false", "true", "7", "4321", "9999", "caching_sha2_password", "ipv6", "127.0.0.9:77", "a:b"];
+    for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
+        let mut changed = Variables::default();
+        let default = var.show(&changed);
+        let accepted = texts
+            .iter()
+            .find(|text| var.apply(&mut changed, text).is_some() && var.show(&changed) != default);
+        let text = accepted.unwrap_or_else(|| panic!("{} accepts no text of this test", var.name));
+        assert_eq!(var.show(&changed), *text, "{}", var.name);
+        for other in VARIABLES.iter().filter(|other| other.name != var.name) {
+            assert_eq!(other.show(&changed), other.show(&Variables::default()), "{}", other.name);
+        }
+    }
+}
+
+#[test]
+fn values_outside_the_range_change_nothing() {
+    let bad = [
+        (
+            "mysql-connect_timeout_server_max",
+            &["9", "3600001", "-1", "", "ten", "1.5", "99999999999999999999"][..],
+        ),
+        ("mysql-connect_timeout_client", &["499"]),
+        ("mysql-free_connections_pct", &["101"]),
+        ("mysql-monitor_threads_max", &["3", "1025"]),
+        ("mysql-max_allowed_packet", &["8191", "1073741825"]),
+        ("mysql-shun_recovery_time_sec", &["31536001"]),
+        ("mysql-monitor_enabled", &["2", "yes", ""]),
+        ("mysql-resolution_family", &["ipv5", ""]),
+        ("mysql-default_authentication_plugin", &["sha256_password"]),
+        ("mysql-monitor_dns_server", &["127.0.0.1", "ns.example:53"]),
+        ("mysql-interfaces", &["6033"]),
+        ("admin-mysql_ifaces", &["", ";"]),
+        ("admin-admin_credentials", &["", "admin", ":x"]),
+        ("admin-version", &["2"]),
+    ];
+    for (name, texts) in bad {
+        let var = find(name).unwrap();
+        for text in texts {
+            let mut variables = Variables::default();
+            assert!(var.apply(&mut variables, text).is_none(), "{name} accepts '{text}'");
+            assert!(variables == Variables::default());
+        }
+        assert!(!var.expects().is_empty());
+    }
+}
+
+#[test]
+fn booleans_show_as_words() {
+    let var = find("MYSQL-Monitor_Enabled").unwrap();
+    let mut variables = Variables::default();
+    for (text, shown) in [("0", "false"), ("1", "true"), ("FALSE", "false"), (" True ", "true")] {
+        var.apply(&mut variables, text).unwrap();
+        assert_eq!(var.show(&variables), shown);
+    }
+}
+
+#[test]
+fn credentials_stay_out_of_debug_output() {
+    let variables = Variables {
+        admin_credentials: vec![("root".into(), "hush".into())],
+        monitor_password: "hush".into(),
+        ..Variables::default()
+    };
+    let shown = format!("{variables:?}");
+    assert!(!shown.contains("hush") && shown.contains("mysql-wait_timeout"));
+}
+
+#[test]
+fn names_are_sorted_and_unique() {
+    assert!(VARIABLES.is_sorted_by(|a, b| a.name < b.name));
+}
