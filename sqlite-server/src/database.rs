@@ -20,6 +20,8 @@ const STEPS_BETWEEN_CHECKS: i32 = 10_000;
 const MAX_VALUE: i32 = 64 << 20;
 /// Depth of expressions and of the parser, so that no statement overflows a stack of 2 MiB.
 const MAX_DEPTH: i32 = 200;
+/// Bytes of a LIKE pattern: SQLite recurses for each `%` in it.
+const MAX_PATTERN: i32 = 1000;
 
 /// When the running statement of one session has to end.
 #[derive(Clone)]
@@ -71,6 +73,7 @@ pub(crate) fn open_session(file: &Path, deadline: Deadline) -> rusqlite::Result<
     connection.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, MAX_DEPTH)?;
     connection.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, MAX_DEPTH)?;
     connection.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 20)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
     connection.authorizer(Some(authorize))?;
     connection.progress_handler(STEPS_BETWEEN_CHECKS, Some(move || deadline.passed()))?;
@@ -158,8 +161,18 @@ mod tests {
         assert_eq!(sql_error(&error).code, 1317);
     }
 
+    /// Runs in a thread with the stack that sessions have; an overflow would end the test process.
+    fn in_a_session_s_stack<T: Send + 'static>(run: impl FnOnce(Connection) -> T + Send + 'static) -> T {
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+            let directory = tempfile::tempdir().unwrap();
+            let (connection, _) = session(&directory);
+            run(connection)
+        });
+        thread.unwrap().join().unwrap()
+    }
+
     #[test]
-    fn deep_statements_are_refused_within_a_small_stack() {
+    fn deep_statements_are_refused() {
         let deep = |open: &str, middle: &str, close: &str| {
             format!("SELECT {}{middle}{}", open.repeat(5000), close.repeat(5000))
         };
@@ -171,16 +184,31 @@ mod tests {
             deep("1 UNION ALL SELECT ", "1", ""),
             deep("1 + ", "1", ""),
             deep("abs(", "1", ")"),
+            deep("1 WHERE 'x' LIKE '%", "1", "%'"),
         ];
-        let checked = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
-            let directory = tempfile::tempdir().unwrap();
-            let (connection, _) = session(&directory);
+        in_a_session_s_stack(move |connection| {
             for sql in &statements {
-                // Not all are errors (redundant parentheses cost no depth), but none may overflow the stack.
-                let _ = connection.prepare(sql);
+                assert!(connection.query_row(sql, [], |_| Ok(())).is_err(), "{}", &sql[..30]);
             }
-            statements.iter().filter(|sql| connection.prepare(sql).is_err()).count()
         });
-        assert!(checked.unwrap().join().unwrap() >= 5);
+    }
+
+    #[test]
+    fn deep_patterns_views_and_values_overflow_no_stack() {
+        let pattern = format!("SELECT '{}' LIKE '{}b'", "a".repeat(30_000), "%a".repeat(20_000));
+        let json = |depth| format!("SELECT json('{}{}')", "[".repeat(depth), "]".repeat(depth));
+        in_a_session_s_stack(move |connection| {
+            let run = |sql: &str| connection.query_row(sql, [], |_| Ok(()));
+            assert!(run(&pattern).is_err());
+            assert!(run(&json(1000)).is_ok());
+            assert!(run(&json(100_000)).is_err());
+            connection.execute_batch("CREATE TABLE v0 (x); INSERT INTO v0 VALUES (1)").unwrap();
+            for depth in 1..1000 {
+                let view = format!("CREATE VIEW v{depth} AS SELECT x FROM v{}", depth - 1);
+                connection.execute_batch(&view).unwrap();
+            }
+            assert!(run("SELECT * FROM v100").is_ok());
+            assert!(run("SELECT * FROM v999").is_err());
+        });
     }
 }

@@ -232,3 +232,87 @@ impl QueryHandler for Session {
 pub(crate) fn column(name: &str, kind: ColumnType) -> Column {
     Column { schema: String::new(), table: String::new(), name: name.to_owned(), kind }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::database::Shutdown;
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use wire::CapabilityFlags;
+    use wire::channel::Channel;
+    use wire::socket::Socket;
+
+    /// A session and both ends of a connection to answer on.
+    struct Fixture {
+        session: Session,
+        channel: Channel,
+        client: TcpStream,
+        _directory: tempfile::TempDir,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let channel = Channel::new(Socket::new(listener.accept().unwrap().0).unwrap());
+            let file = directory.path().join("test.db");
+            #[cfg(feature = "test-rds-bgd")]
+            let simulator = std::sync::Arc::new(
+                crate::simulator::Simulator::open(&database::open(&file).unwrap()).unwrap(),
+            );
+            let session = Session::open(
+                &file,
+                Deadline::new(&Shutdown::default()),
+                Identity { server_version: "8.0.0".into(), connection_id: 1, user: "testuser".into() },
+                #[cfg(feature = "test-rds-bgd")]
+                Backend::new(&simulator, channel.stream()),
+            )
+            .unwrap();
+            Self { session, channel, client, _directory: directory }
+        }
+
+        /// The status flags in the OK packet that answers a statement.
+        fn status_after(&mut self, sql: &str) -> StatusFlags {
+            self.channel.reset_sequence();
+            let reply = Reply {
+                channel: &mut self.channel,
+                capabilities: CapabilityFlags::CLIENT_PROTOCOL_41,
+                status: self.session.status(),
+            };
+            self.session.query(sql, reply).unwrap();
+            let mut header = [0; 4];
+            self.client.read_exact(&mut header).unwrap();
+            let mut payload = vec![0; usize::from(header[0])];
+            self.client.read_exact(&mut payload).unwrap();
+            assert_eq!(payload[0], 0, "{sql} was not answered with OK: {payload:?}");
+            // The two counters before the flags take one byte each here.
+            StatusFlags::from_bits_truncate(u16::from_le_bytes([payload[3], payload[4]]))
+        }
+    }
+
+    #[test]
+    fn status_flags_tell_of_transactions_and_autocommit() {
+        let auto = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        let open = StatusFlags::SERVER_STATUS_IN_TRANS;
+        let mut fixture = Fixture::new();
+        for (sql, expected) in [
+            ("CREATE TABLE t (i)", auto),
+            ("BEGIN", auto | open),
+            ("INSERT INTO t VALUES (1)", auto | open),
+            ("COMMIT", auto),
+            ("START TRANSACTION", auto | open),
+            ("ROLLBACK", auto),
+            ("SAVEPOINT a", auto | open),
+            ("RELEASE a", auto),
+            ("SET autocommit=0", StatusFlags::empty()),
+            ("INSERT INTO t VALUES (1)", open),
+            ("COMMIT", StatusFlags::empty()),
+            ("INSERT INTO t VALUES (1)", open),
+            ("SET NAMES utf8, autocommit=1", auto),
+        ] {
+            assert_eq!(fixture.status_after(sql), expected, "{sql}");
+        }
+    }
+}

@@ -4,13 +4,19 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, SslOpts};
 use sqlite_server::SqliteServer;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tempfile::TempDir;
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
 use wire::login::{CAPABILITIES, ServerOptions};
 use wire::service::{Service, ServiceSpec};
 use wire::tls::ServerTls;
+
+/// Made once, since making keys takes longer than most tests.
+static TLS: LazyLock<ServerTls> = LazyLock::new(|| {
+    let directory = tempfile::tempdir().unwrap();
+    ServerTls::load_or_create(directory.path()).unwrap()
+});
 
 struct OneUser;
 
@@ -37,7 +43,7 @@ impl TestServer {
         let options = ServerOptions {
             server_version: "8.0.0-test".into(),
             default_plugin: AuthPlugin::Native,
-            tls: Some(ServerTls::load_or_create(directory.path()).unwrap()),
+            tls: Some(TLS.clone()),
             capabilities: CAPABILITIES,
             timeout: Duration::from_secs(10),
         };
