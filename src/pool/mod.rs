@@ -2,55 +2,142 @@
 //!
 //! One lock holds placement and pools together, so that choosing a server and taking its connection is one step.
 //! No IO happens under it: connections are opened, reset and closed outside.
+//!
+//! A connection is in exactly one place: the free list of its server, or the hands of a session (a [`Lease`], or a [`Ticket`]
+//! while it is being opened), which a map of used slots mirrors. Retiring marks the part that slot and
+//! connection share, from the ticket on, so that no path brings a retired connection back into a free list.
+
+mod connection;
+mod inner;
+mod lease;
+mod open;
+mod profile;
+#[cfg(test)]
+mod tests;
+mod waiters;
+
+pub use inner::Refusal;
+pub use lease::Lease;
+pub use open::{OpenError, Ticket};
+pub use profile::{Identity, Profile, Want};
+pub use waiters::Waiter;
 
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups};
+use connection::Connection;
+use inner::{Acquired, Inner};
+use lease::Place;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+use waiters::Waiters;
+use wire::backend::Backend;
+
+/// A free connection that was idle for longer is looked at before it is used again.
+const TRUSTED_IDLE: Duration = Duration::from_millis(100);
 
 /// Hostgroups and pools, shared by sessions, monitor, blue/green workers and admin.
 pub struct Backends {
-    _inner: Mutex<Inner>,
+    inner: Mutex<Inner<Backend>>,
+    waiters: Arc<Waiters>,
+    config: Arc<Config>,
+    dns: Arc<Dns>,
 }
 
-struct Inner {
-    _hostgroups: Hostgroups,
+/// What a session may use.
+pub enum Offer {
+    /// A connection, perhaps still to be [prepared](Lease::prepare).
+    Ready(Lease),
+    /// The right to open one.
+    Open(Ticket),
 }
 
 impl Backends {
     /// Empty hostgroups. New connections resolve names through `dns` and take limits from `config`.
-    pub fn new(_config: Arc<Config>, _dns: Arc<Dns>) -> Self {
-        unimplemented!()
+    pub fn new(config: Arc<Config>, dns: Arc<Dns>) -> Self {
+        Self { inner: Mutex::default(), waiters: Arc::default(), config, dns }
     }
     /// Reads placement under the lock.
-    pub fn read<R>(&self, _f: impl FnOnce(&Hostgroups) -> R) -> R {
-        unimplemented!()
+    pub fn read<R>(&self, f: impl FnOnce(&Hostgroups) -> R) -> R {
+        f(&self.inner.lock().hostgroups)
     }
-    /// Changes placement under the lock, then: drops free connections of servers that are not usable any more, removes
-    /// OFFLINE_HARD servers without connections, wakes every waiting session.
-    pub fn update<R>(&self, _f: impl FnOnce(&mut Hostgroups) -> R) -> R {
-        unimplemented!()
+    /// Changes placement under the lock, then: drops free connections of servers that are not usable any more, retires
+    /// used ones of servers that are gone or OFFLINE_HARD, removes OFFLINE_HARD servers without connections, wakes every
+    /// waiting session.
+    pub fn update<R>(&self, f: impl FnOnce(&mut Hostgroups) -> R) -> R {
+        let mut trash = Vec::new();
+        let mut inner = self.inner.lock();
+        let result = f(&mut inner.hostgroups);
+        inner.sweep(&mut trash);
+        drop(inner);
+        self.wake();
+        quit_all(trash);
+        result
+    }
+    /// Takes a connection of a hostgroup that fits `want`, or the right to open one.
+    pub fn lease(self: &Arc<Self>, hostgroup: HostgroupId, want: &Want) -> Result<Offer, Refusal> {
+        loop {
+            let mut trash = Vec::new();
+            let random = fastrand::u64(..);
+            let acquired = self.inner.lock().acquire(hostgroup, want, Instant::now(), random, &mut trash);
+            quit_all(trash);
+            match acquired? {
+                Acquired::Open(slot, use_ssl) => {
+                    return Ok(Offer::Open(Ticket::new(Place::new(Arc::clone(self), slot), use_ssl)));
+                }
+                Acquired::Reuse(slot, connection, idle) => {
+                    let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
+                    if idle < TRUSTED_IDLE || lease.is_quiet() {
+                        return Ok(Offer::Ready(lease));
+                    }
+                }
+            }
+        }
+    }
+    /// Queues for a hostgroup. Ask [`Backends::lease`] again after this, before waiting.
+    pub fn wait_for(&self, hostgroup: HostgroupId) -> std::io::Result<Waiter> {
+        self.waiters.register(hostgroup)
+    }
+    /// How many sessions wait for a server.
+    pub fn waiting(&self) -> usize {
+        self.waiters.len()
     }
     /// Drains an endpoint in every hostgroup: free connections are closed, used ones are retired (destroyed when released), and connections
     /// being opened now will be retired at birth.
-    pub fn drain(&self, _endpoint: &Endpoint) {
-        unimplemented!()
+    pub fn drain(&self, endpoint: &Endpoint) {
+        self.drain_where(None, endpoint);
     }
     /// Drains an endpoint in one hostgroup alone.
-    pub fn drain_in(&self, _hostgroup: HostgroupId, _endpoint: &Endpoint) {
-        unimplemented!()
+    pub fn drain_in(&self, hostgroup: HostgroupId, endpoint: &Endpoint) {
+        self.drain_where(Some(hostgroup), endpoint);
+    }
+    fn drain_where(&self, hostgroup: Option<HostgroupId>, endpoint: &Endpoint) {
+        let mut trash = Vec::new();
+        self.inner.lock().drain(hostgroup, endpoint, &mut trash);
+        quit_all(trash);
     }
     /// Rows of stats_mysql_connection_pool.
     pub fn connection_pool_rows(&self) -> Vec<Vec<admin::Value>> {
-        unimplemented!()
+        self.inner.lock().rows()
     }
     /// Wakes every waiting session (placement, pin or shutdown changed).
     pub fn wake(&self) {
-        unimplemented!()
+        self.waiters.wake_all();
     }
     /// Closes everything: free connections are quit, used ones are cut.
     pub fn close(&self) {
-        unimplemented!()
+        let mut trash = Vec::new();
+        let used = self.inner.lock().close(&mut trash);
+        self.wake();
+        used.iter().for_each(|shared| shared.cut());
+        quit_all(trash);
+    }
+}
+
+/// Closes connections politely. Their sockets' send buffers are empty, so this does not block.
+fn quit_all(connections: Vec<Connection<Backend>>) {
+    for mut connection in connections {
+        connection.transport.quit();
     }
 }

@@ -1,24 +1,103 @@
 //! One client: login, then statement by statement - route, lease, forward, release.
 
+mod classify;
+mod forward;
+mod local;
+mod settings;
+mod state;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod wait;
+
 use crate::config::Config;
 use crate::pool::Backends;
+use state::{Session, Step};
 use std::sync::Arc;
-use wire::login::ServerOptions;
+use std::time::{Duration, Instant};
+use wire::channel::Channel;
+use wire::login::{ServerOptions, login};
+use wire::reply::Reply;
 use wire::service::Accepted;
+use wire::{CapabilityFlags, SqlError, WireError};
+
+/// Longest pause between the pieces of one packet.
+const PARTIAL: Duration = Duration::from_secs(30);
+/// How long a client that is refused may go on sending before it is cut off.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// What every session shares.
 pub struct Sessions {
-    _config: Arc<Config>,
-    _backends: Arc<Backends>,
+    config: Arc<Config>,
+    backends: Arc<Backends>,
+    started: Instant,
 }
 
 impl Sessions {
     /// Shared state of the traffic port.
-    pub fn new(_config: Arc<Config>, _backends: Arc<Backends>) -> Self {
-        unimplemented!()
+    pub fn new(config: Arc<Config>, backends: Arc<Backends>) -> Self {
+        Self { config, backends, started: Instant::now() }
     }
     /// Serves one client to its end, on its own thread.
-    pub fn serve(&self, _accepted: Accepted, _options: &ServerOptions, _accounts: &dyn wire::auth::Accounts) {
-        unimplemented!()
+    pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn wire::auth::Accounts) {
+        let Accepted { socket, peer, id } = accepted;
+        let outcome = login(socket.clone(), id, options, accounts).and_then(|(mut client, login)| {
+            let idle = self.config.variables().wait_timeout.max(Duration::from_secs(1));
+            socket.set_timeouts(Some(idle), Some(idle))?;
+            let capabilities = login.capabilities;
+            let Some(mut session) = Session::new(self, socket, id, peer.ip(), login) else { return Ok(()) };
+            let outcome = converse(&mut client, capabilities, &mut session, &self.config);
+            session.clean_up();
+            outcome
+        });
+        match outcome {
+            Ok(()) | Err(WireError::Closed) => {}
+            Err(error) => log::debug!("client {id} from {peer}: {error}"),
+        }
+    }
+    /// The text of COM_STATISTICS.
+    fn statistics(&self) -> String {
+        format!("Uptime: {}  Waiting: {}", self.started.elapsed().as_secs(), self.backends.waiting())
+    }
+}
+
+/// Command after command, until the client leaves or cannot be served further.
+fn converse(
+    client: &mut Channel,
+    capabilities: CapabilityFlags,
+    session: &mut Session<'_>,
+    config: &Config,
+) -> Result<(), WireError> {
+    loop {
+        client.shrink();
+        session.idle(client);
+        let limit = config.variables().max_allowed_packet;
+        let step = match client.read_command(limit, PARTIAL) {
+            Ok(command) => session.handle(&command),
+            Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::new(
+                1153,
+                "08S01",
+                "Got a packet bigger than 'max_allowed_packet' bytes",
+            ))),
+            Err(WireError::Malformed(_)) => {
+                Step::End(Some(SqlError::new(1835, "HY000", "Malformed communication packet.")))
+            }
+            Err(error) => return Err(error),
+        };
+        let step = match step {
+            Step::Relay(pending) => session.relay(client, pending),
+            step => step,
+        };
+        let reply = Reply { channel: client, capabilities, status: session.status() };
+        match step {
+            Step::Answer(answer) => answer.write(reply)?,
+            Step::End(Some(error)) => {
+                reply.error(&error)?;
+                client.close_gently(GOODBYE);
+                return Ok(());
+            }
+            Step::End(None) => return Ok(()),
+            Step::Silent | Step::Relay(_) => {}
+        }
     }
 }

@@ -1,0 +1,86 @@
+//! One backend connection as the pool sees it.
+
+use super::profile::{Identity, Profile};
+use rustix::net::RecvFlags;
+use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use wire::backend::Backend;
+use wire::socket::Socket;
+
+/// The part of a connection that others than its holder reach: whoever retires it or has to cut it.
+/// It exists from the moment a session is allowed to open the connection.
+#[derive(Debug, Default)]
+pub struct Shared {
+    retired: AtomicBool,
+    socket: OnceLock<Socket>,
+}
+
+impl Shared {
+    /// Marks the connection: it may finish what it does, and is then destroyed.
+    pub fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+    /// Whether it was retired.
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+    /// Makes the socket known, once connected.
+    pub fn set_socket(&self, socket: Socket) {
+        // A second call would be for the same socket.
+        let _ = self.socket.set(socket);
+    }
+    /// Ends the connection under whoever uses it.
+    pub fn cut(&self) {
+        self.retire();
+        if let Some(socket) = self.socket.get() {
+            socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Traffic of one server in one hostgroup.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Commands sent.
+    pub queries: AtomicU64,
+    /// Bytes of commands.
+    pub sent: AtomicU64,
+    /// Bytes of answers.
+    pub received: AtomicU64,
+}
+
+impl Counters {
+    /// Adds one command and its answer.
+    pub fn count(&self, sent: u64, received: u64) {
+        self.queries.fetch_add(1, Ordering::Relaxed);
+        self.sent.fetch_add(sent, Ordering::Relaxed);
+        self.received.fetch_add(received, Ordering::Relaxed);
+    }
+}
+
+/// A connection with what is known of its state. `T` is the transport; tests of the pool's logic have none.
+pub struct Connection<T> {
+    /// How to talk to the server.
+    pub transport: T,
+    /// Who is logged in.
+    pub identity: Arc<Identity>,
+    /// What was set since.
+    pub profile: Profile,
+    /// The part others reach.
+    pub shared: Arc<Shared>,
+}
+
+impl Connection<Backend> {
+    /// Whether an idle connection is still good: open, and silent. A server that spoke unasked said goodbye.
+    pub fn is_quiet(&self) -> bool {
+        let channel = &self.transport.channel;
+        if channel.buffered() > 0 {
+            return false;
+        }
+        let mut byte = [0u8; 1];
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let peeked = rustix::net::recv(channel.stream().socket().stream(), &mut byte, flags);
+        matches!(peeked, Err(rustix::io::Errno::AGAIN))
+    }
+}

@@ -1,0 +1,324 @@
+//! The state under the pool's lock: placement, and which list each connection is in. No IO.
+
+use super::connection::{Connection, Counters, Shared};
+use super::profile::Want;
+use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, ServerStatus, Unavailable};
+use admin::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Failures of one server are counted over this long before it is shunned.
+const FAILURE_WINDOW: Duration = Duration::from_secs(1);
+
+/// The right to one connection of one server, counted as used until it is given back.
+#[derive(Clone)]
+pub struct Slot {
+    /// Hostgroup.
+    pub hostgroup: HostgroupId,
+    /// Server.
+    pub endpoint: Endpoint,
+    /// Key in the server's used map.
+    pub id: u64,
+    /// The part of the connection others reach.
+    pub shared: Arc<Shared>,
+    /// Where its traffic is counted.
+    pub counters: Arc<Counters>,
+}
+
+/// What a session got.
+pub enum Acquired<T> {
+    /// A connection from the free list, idle for so long.
+    Reuse(Slot, Connection<T>, Duration),
+    /// The right to open one; `use_ssl` of the server's row.
+    Open(Slot, bool),
+}
+
+/// Why it got nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// No server can serve now; waiting may help.
+    Unavailable(Unavailable),
+    /// The pool is closed for good.
+    Closed,
+}
+
+struct Idle<T> {
+    connection: Connection<T>,
+    since: Instant,
+}
+
+struct ServerPool<T> {
+    // Newest at the back.
+    free: VecDeque<Idle<T>>,
+    used: HashMap<u64, Arc<Shared>>,
+    counters: Arc<Counters>,
+    connected: u64,
+    failed: u64,
+    most_used: usize,
+    // Start of the running failure window, and failures in it.
+    failures: Option<(Instant, u32)>,
+}
+
+impl<T> Default for ServerPool<T> {
+    fn default() -> Self {
+        Self {
+            free: VecDeque::new(),
+            used: HashMap::new(),
+            counters: Arc::default(),
+            connected: 0,
+            failed: 0,
+            most_used: 0,
+            failures: None,
+        }
+    }
+}
+
+impl<T> ServerPool<T> {
+    fn held(&self) -> usize {
+        self.free.len() + self.used.len()
+    }
+    /// Takes the free connection that needs the fewest steps for `want`, the newest among equals.
+    fn take(&mut self, want: &Want) -> Option<Idle<T>> {
+        let steps = |idle: &Idle<T>| {
+            let connection = &idle.connection;
+            let same =
+                Arc::ptr_eq(&connection.identity, &want.identity) || connection.identity == want.identity;
+            same.then(|| connection.profile.steps_to(&want.profile)).flatten().map(|steps| steps.count())
+        };
+        let mut best: Option<(usize, usize)> = None;
+        for (index, idle) in self.free.iter().enumerate().rev() {
+            let Some(count) = steps(idle) else { continue };
+            if best.is_none_or(|(fewest, _)| count < fewest) {
+                best = Some((count, index));
+            }
+            if count == 0 {
+                break;
+            }
+        }
+        self.free.remove(best?.1)
+    }
+    fn drain(&mut self, trash: &mut Vec<Connection<T>>) {
+        trash.extend(self.free.drain(..).map(|idle| idle.connection));
+        self.used.values().for_each(|shared| shared.retire());
+    }
+}
+
+/// Placement and pools. Connections that must be closed are handed out through `trash` parameters, to be closed
+/// after unlocking.
+pub struct Inner<T> {
+    /// Placement.
+    pub hostgroups: Hostgroups,
+    pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
+    next_id: u64,
+    closed: bool,
+}
+
+impl<T> Default for Inner<T> {
+    fn default() -> Self {
+        Self { hostgroups: Hostgroups::default(), pools: BTreeMap::new(), next_id: 0, closed: false }
+    }
+}
+
+impl<T> Inner<T> {
+    fn pool(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<&mut ServerPool<T>> {
+        self.pools.get_mut(&hostgroup)?.get_mut(endpoint)
+    }
+    /// Chooses a server and takes a connection of it, or the right to open one.
+    pub fn acquire(
+        &mut self,
+        hostgroup: HostgroupId,
+        want: &Want,
+        now: Instant,
+        random: u64,
+        trash: &mut Vec<Connection<T>>,
+    ) -> Result<Acquired<T>, Refusal> {
+        if self.closed {
+            return Err(Refusal::Closed);
+        }
+        let pools = self.pools.entry(hostgroup).or_default();
+        let in_use = |endpoint: &Endpoint| pools.get(endpoint).map_or(0, |pool| pool.used.len());
+        let (endpoint, row) =
+            self.hostgroups.select(hostgroup, now, random, in_use).map_err(Refusal::Unavailable)?;
+        let pool = pools.entry(endpoint.clone()).or_default();
+        let idle = pool.take(want);
+        if idle.is_none() {
+            while pool.held() >= row.max_connections as usize
+                && let Some(oldest) = pool.free.pop_front()
+            {
+                trash.push(oldest.connection);
+            }
+        }
+        self.next_id += 1;
+        let shared = idle.as_ref().map(|idle| Arc::clone(&idle.connection.shared)).unwrap_or_default();
+        pool.used.insert(self.next_id, Arc::clone(&shared));
+        pool.most_used = pool.most_used.max(pool.used.len());
+        let counters = Arc::clone(&pool.counters);
+        let slot = Slot { hostgroup, endpoint, id: self.next_id, shared, counters };
+        Ok(match idle {
+            Some(idle) => Acquired::Reuse(slot, idle.connection, now.saturating_duration_since(idle.since)),
+            None => Acquired::Open(slot, row.use_ssl),
+        })
+    }
+    /// Counts a connection that was opened.
+    pub fn connected(&mut self, slot: &Slot) {
+        if let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) {
+            pool.connected += 1;
+        }
+    }
+    /// Counts a connect failure. Those that speak against the server (`against_server`) shun it once there are
+    /// `limit` of them (0: never) within a second, until `until`. True if it was shunned just now.
+    pub fn failed(
+        &mut self,
+        slot: &Slot,
+        against_server: bool,
+        now: Instant,
+        limit: u32,
+        until: Instant,
+        trash: &mut Vec<Connection<T>>,
+    ) -> bool {
+        let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) else { return false };
+        pool.failed += 1;
+        if !against_server {
+            return false;
+        }
+        let (start, count) = pool
+            .failures
+            .filter(|(start, _)| now.saturating_duration_since(*start) < FAILURE_WINDOW)
+            .unwrap_or((now, 0));
+        let count = count.saturating_add(1);
+        if limit == 0 || count < limit {
+            pool.failures = Some((start, count));
+            return false;
+        }
+        pool.failures = None;
+        self.hostgroups.shun_failed(&slot.endpoint, until);
+        self.sweep(trash);
+        true
+    }
+    /// Gives a connection back. It goes to the free list unless it or its server is out of use; `free_pct` of
+    /// max_connections (at least one) may be free, the newest stay.
+    pub fn release(
+        &mut self,
+        slot: &Slot,
+        connection: Connection<T>,
+        now: Instant,
+        free_pct: u32,
+        trash: &mut Vec<Connection<T>>,
+    ) {
+        let server = self.hostgroups.server(slot.hostgroup, &slot.endpoint);
+        let max = server.map_or(0, |server| server.row.max_connections) as usize;
+        let usable = !self.closed && self.hostgroups.usable(slot.hostgroup, &slot.endpoint);
+        let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) else { return trash.push(connection) };
+        pool.used.remove(&slot.id);
+        if !usable || slot.shared.is_retired() || pool.held() >= max {
+            trash.push(connection);
+        } else {
+            pool.free.push_back(Idle { connection, since: now });
+            let allowed = (max.saturating_mul(free_pct as usize) / 100).max(1);
+            if pool.free.len() > allowed {
+                trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
+            }
+        }
+        self.forget_gone(slot);
+    }
+    /// Gives up a slot whose connection is gone or never came to be.
+    pub fn discard(&mut self, slot: &Slot) {
+        if let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) {
+            pool.used.remove(&slot.id);
+        }
+        self.forget_gone(slot);
+    }
+    /// Retires every connection of an endpoint, in one hostgroup or in all.
+    pub fn drain(
+        &mut self,
+        hostgroup: Option<HostgroupId>,
+        endpoint: &Endpoint,
+        trash: &mut Vec<Connection<T>>,
+    ) {
+        for (id, pools) in &mut self.pools {
+            if hostgroup.is_none_or(|only| only == *id)
+                && let Some(pool) = pools.get_mut(endpoint)
+            {
+                pool.drain(trash);
+            }
+        }
+    }
+    /// Follows a change of placement: drops free connections of servers that are not usable, retires used ones
+    /// of servers that are gone or OFFLINE_HARD, and forgets servers without connections that are gone.
+    pub fn sweep(&mut self, trash: &mut Vec<Connection<T>>) {
+        let hostgroups = &self.hostgroups;
+        for (id, pools) in &mut self.pools {
+            for (endpoint, pool) in pools {
+                match hostgroups.server(*id, endpoint).map(|server| server.status) {
+                    Some(ServerStatus::Online) => {}
+                    None | Some(ServerStatus::OfflineHard) => pool.drain(trash),
+                    Some(_) => trash.extend(pool.free.drain(..).map(|idle| idle.connection)),
+                }
+            }
+        }
+        self.purge();
+    }
+    fn purge(&mut self) {
+        let pools = &self.pools;
+        self.hostgroups.purge(|id, endpoint| {
+            pools.get(&id).and_then(|pools| pools.get(endpoint)).map_or(0, ServerPool::held)
+        });
+        let hostgroups = &self.hostgroups;
+        self.pools.retain(|id, pools| {
+            pools.retain(|endpoint, pool| pool.held() > 0 || hostgroups.server(*id, endpoint).is_some());
+            !pools.is_empty()
+        });
+    }
+    fn forget_gone(&mut self, slot: &Slot) {
+        let server = self.hostgroups.server(slot.hostgroup, &slot.endpoint);
+        if server.is_none_or(|server| server.status == ServerStatus::OfflineHard) {
+            self.purge();
+        }
+    }
+    /// Closes the pool for good; returns what is in use, to be cut.
+    pub fn close(&mut self, trash: &mut Vec<Connection<T>>) -> Vec<Arc<Shared>> {
+        self.closed = true;
+        let pools = self.pools.values_mut().flat_map(BTreeMap::values_mut);
+        pools
+            .flat_map(|pool| {
+                pool.drain(trash);
+                pool.used.values().map(Arc::clone)
+            })
+            .collect()
+    }
+    /// Rows of stats_mysql_connection_pool: every server of every hostgroup, and those gone that still have connections.
+    pub fn rows(&self) -> Vec<Vec<Value>> {
+        let placed = self.hostgroups.all().map(|(id, endpoint, server)| ((id, endpoint), server.status));
+        let mut servers: BTreeMap<_, _> = placed.collect();
+        for (id, pools) in &self.pools {
+            for (endpoint, _) in pools.iter().filter(|(_, pool)| pool.held() > 0) {
+                servers.entry((*id, endpoint)).or_insert(ServerStatus::OfflineHard);
+            }
+        }
+        let empty = ServerPool::default();
+        let row = |((id, endpoint), status): ((HostgroupId, &Endpoint), ServerStatus)| {
+            let pool = self.pools.get(&id).and_then(|pools| pools.get(endpoint)).unwrap_or(&empty);
+            let counters = &pool.counters;
+            let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
+            vec![
+                Value::Int(id.into()),
+                Value::Text(endpoint.host.to_string()),
+                Value::Int(endpoint.port.into()),
+                Value::Text(status.to_string()),
+                number(pool.used.len() as u64),
+                number(pool.free.len() as u64),
+                number(pool.connected),
+                number(pool.failed),
+                number(pool.most_used as u64),
+                number(counters.queries.load(Ordering::Relaxed)),
+                Value::Int(0),
+                number(counters.sent.load(Ordering::Relaxed)),
+                number(counters.received.load(Ordering::Relaxed)),
+                Value::Int(0),
+            ]
+        };
+        servers.into_iter().map(row).collect()
+    }
+}

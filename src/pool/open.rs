@@ -1,0 +1,139 @@
+//! Opening a backend connection: resolve, connect, log in.
+
+use super::connection::Connection;
+use super::lease::{Lease, Place};
+use super::profile::{Profile, Want};
+use crate::hostgroups::Endpoint;
+use socket2::{SockRef, TcpKeepalive};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use wire::backend::{Backend, ConnectOptions};
+use wire::{CapabilityFlags, SqlError, WireError};
+
+/// Longest that one read or write of a running statement may take (ProxySQL's mysql-default_query_timeout).
+const QUERY_TIMEOUT: Duration = Duration::from_secs(86_400);
+/// Silence after which the kernel asks whether a server is still there, so that a host that vanished is noticed.
+const KEEPALIVE: Duration = Duration::from_secs(120);
+/// Refusals that concern the user or the schema, not the server: not counted against it, not tried again. Access denied (1044,
+/// 1045, 1698), unknown schema (1049), account limits (1203, 1226), expired password (1862), host not allowed (1130).
+const USER_ERRORS: [u16; 8] = [1044, 1045, 1049, 1130, 1203, 1226, 1698, 1862];
+
+/// The right to open one connection. Counted as used from its making; given up when dropped.
+pub struct Ticket {
+    place: Place,
+    use_ssl: bool,
+}
+
+/// Why a connection could not be opened.
+#[derive(Debug)]
+pub struct OpenError {
+    /// What to tell the client if no other attempt succeeds.
+    pub error: SqlError,
+    /// Whether another attempt may succeed.
+    pub retry: bool,
+}
+
+impl Ticket {
+    pub(super) fn new(place: Place, use_ssl: bool) -> Self {
+        Self { place, use_ssl }
+    }
+    /// Opens the connection by `deadline`. A drain since the ticket was issued retires it at birth.
+    pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease, OpenError> {
+        match self.connect(want, deadline) {
+            Ok(backend) => self.enter(backend, want),
+            Err(failure) => Err(self.report(failure)),
+        }
+    }
+    fn connect(&self, want: &Want, deadline: Instant) -> Result<Backend, WireError> {
+        let Endpoint { host, port } = &self.place.slot.endpoint;
+        let address = self.place.backends().dns.resolve(host, deadline).map_err(io::Error::other)?;
+        let identity = &want.identity;
+        let backend = Backend::connect(&ConnectOptions {
+            address: SocketAddr::new(address, *port),
+            tls: self.use_ssl,
+            server_name: host,
+            user: &identity.user,
+            secret: &identity.secret,
+            database: want.profile.schema.as_deref(),
+            capabilities: identity.class,
+            collation: identity.collation,
+            attributes: &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))],
+            deadline,
+        })?;
+        let socket = backend.channel.stream().socket();
+        socket.set_timeouts(Some(QUERY_TIMEOUT), Some(QUERY_TIMEOUT))?;
+        SockRef::from(socket.stream()).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+        self.place.slot.shared.set_socket(socket.clone());
+        Ok(backend)
+    }
+    fn enter(self, mut backend: Backend, want: &Want) -> Result<Lease, OpenError> {
+        let Self { place, .. } = self;
+        place.backends().inner.lock().connected(&place.slot);
+        let missing = want.identity.missing(backend.capabilities);
+        if !missing.is_empty() {
+            backend.quit();
+            return Err(OpenError { error: incompatible(&place.slot.endpoint, missing), retry: false });
+        }
+        let profile = Profile { schema: want.profile.schema.clone(), ..Profile::default() };
+        let shared = Arc::clone(&place.slot.shared);
+        let connection =
+            Connection { transport: backend, identity: Arc::clone(&want.identity), profile, shared };
+        Ok(Lease::new(connection, place))
+    }
+    fn report(self, failure: WireError) -> OpenError {
+        let hostgroup = self.place.slot.hostgroup;
+        match failure {
+            WireError::Sql(error) => {
+                let retry = !USER_ERRORS.contains(&error.code);
+                self.place.failed(retry, &error);
+                OpenError { error, retry }
+            }
+            other => {
+                self.place.failed(!is_our_own(&other), &other);
+                let text = format!(
+                    "Max connect failure while reaching hostgroup {hostgroup}: {}: {other}",
+                    self.place.slot.endpoint
+                );
+                OpenError { error: SqlError::new(9002, "HY000", text), retry: true }
+            }
+        }
+    }
+}
+
+/// Whether a failure is for want of our own resources, which says nothing of the server.
+fn is_our_own(failure: &WireError) -> bool {
+    use rustix::io::Errno;
+    const OURS: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::ADDRNOTAVAIL];
+    match failure {
+        WireError::Io(error) => Errno::from_io_error(error).is_some_and(|errno| OURS.contains(&errno)),
+        _ => false,
+    }
+}
+
+/// What a client is told whose capabilities a server lacks; the log has it once.
+fn incompatible(endpoint: &Endpoint, missing: CapabilityFlags) -> SqlError {
+    static LOGGED: AtomicBool = AtomicBool::new(false);
+    let text = format!(
+        "{endpoint} lacks {missing:?}, which this client uses: have the client connect without it, or upgrade the server"
+    );
+    if !LOGGED.swap(true, Ordering::Relaxed) {
+        log::error!("{text}");
+    }
+    SqlError::new(9002, "HY000", text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_out_of_our_own_resources_is_not_the_servers_fault() {
+        for (errno, ours) in [(24, true), (99, true), (111, false), (110, false)] {
+            assert_eq!(is_our_own(&io::Error::from_raw_os_error(errno).into()), ours, "{errno}");
+        }
+        assert!(!is_our_own(&WireError::Closed));
+    }
+}

@@ -1,0 +1,261 @@
+//! The pool's logic, over connections without a transport.
+
+use super::connection::Connection;
+use super::inner::{Acquired, Inner, Slot};
+use super::*;
+use crate::hostgroups::{ServerStatus, Unavailable};
+use admin::Value;
+use admin::rows::{ConfiguredStatus, ServerRow, ServersConfig};
+use wire::CapabilityFlags;
+use wire::auth::Secret;
+
+const SECOND: Duration = Duration::from_secs(1);
+const ALL_MAY_BE_FREE: u32 = 100;
+
+fn row(hostgroup_id: u32, max_connections: u32) -> ServerRow {
+    ServerRow {
+        hostgroup_id,
+        hostname: "db".into(),
+        port: 3306,
+        gtid_port: 0,
+        status: ConfiguredStatus::Online,
+        weight: 1,
+        compression: false,
+        max_connections,
+        max_replication_lag: 0,
+        use_ssl: false,
+        max_latency_ms: 0,
+        comment: String::new(),
+    }
+}
+
+fn db() -> Endpoint {
+    Endpoint::new("db", 3306)
+}
+
+fn want(user: &str, schema: Option<&str>) -> Want {
+    let identity = Identity::new(user, Secret::Empty, CapabilityFlags::empty(), 45);
+    let profile = Profile { schema: schema.map(Arc::from), ..Profile::default() };
+    Want { identity: Arc::new(identity), profile }
+}
+
+/// A pool, its clock, and what it has closed.
+struct Fixture {
+    inner: Inner<u32>,
+    now: Instant,
+    trash: Vec<Connection<u32>>,
+}
+
+impl Fixture {
+    /// Hostgroups 0 and 1 with the same server.
+    fn new(max_connections: u32) -> Self {
+        let mut inner = Inner::default();
+        let servers = vec![row(0, max_connections), row(1, max_connections)];
+        inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
+        Self { inner, now: Instant::now(), trash: Vec::new() }
+    }
+    fn acquire(&mut self, want: &Want) -> Result<Acquired<u32>, Refusal> {
+        self.inner.acquire(0, want, self.now, 0, &mut self.trash)
+    }
+    /// A new connection named `name`.
+    fn open(&mut self, want: &Want, name: u32) -> (Slot, Connection<u32>) {
+        match self.acquire(want) {
+            Ok(Acquired::Open(slot, _)) => {
+                self.inner.connected(&slot);
+                let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
+                let shared = Arc::clone(&slot.shared);
+                (slot, Connection { transport: name, identity, profile, shared })
+            }
+            Ok(Acquired::Reuse(..)) => panic!("a free connection"),
+            Err(refusal) => panic!("{refusal:?}"),
+        }
+    }
+    /// The name of a free connection, taken.
+    fn reuse(&mut self, want: &Want) -> (Slot, Connection<u32>) {
+        match self.acquire(want) {
+            Ok(Acquired::Reuse(slot, connection, _)) => (slot, connection),
+            Ok(Acquired::Open(..)) => panic!("none free"),
+            Err(refusal) => panic!("{refusal:?}"),
+        }
+    }
+    fn release(&mut self, (slot, connection): (Slot, Connection<u32>)) {
+        self.inner.release(&slot, connection, self.now, ALL_MAY_BE_FREE, &mut self.trash);
+    }
+    fn closed(&self) -> Vec<u32> {
+        self.trash.iter().map(|connection| connection.transport).collect()
+    }
+    /// (status, ConnUsed, ConnFree) of hostgroup 0's server.
+    fn row(&self) -> Option<(String, i64, i64)> {
+        let rows = self.inner.rows();
+        match rows.first()?.as_slice() {
+            [Value::Int(0), _, _, Value::Text(status), Value::Int(used), Value::Int(free), ..] => {
+                Some((status.clone(), *used, *free))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn online(used: i64, free: i64) -> Option<(String, i64, i64)> {
+    Some(("ONLINE".into(), used, free))
+}
+
+#[test]
+fn the_best_fit_is_used_again_and_the_newest_among_equals() {
+    let mut pool = Fixture::new(10);
+    let wants = [want("a", Some("x")), want("a", Some("y")), want("a", Some("x")), want("b", Some("x"))];
+    let open: Vec<_> = wants.iter().zip(0..).map(|(want, name)| pool.open(want, name)).collect();
+    assert_eq!(pool.row(), online(4, 0));
+    open.into_iter().for_each(|lease| pool.release(lease));
+    assert_eq!(pool.row(), online(0, 4));
+    assert_eq!(pool.reuse(&wants[0]).1.transport, 2);
+    assert_eq!(pool.reuse(&wants[0]).1.transport, 0);
+    // Only another schema is left: it will be changed.
+    assert_eq!(pool.reuse(&wants[0]).1.transport, 1);
+    pool.open(&wants[0], 9);
+    assert_eq!(pool.reuse(&wants[3]).1.transport, 3);
+}
+
+#[test]
+fn a_connection_is_not_shared_across_logins_or_settings_that_cannot_be_undone() {
+    let mut pool = Fixture::new(10);
+    let plain = want("a", None);
+    let mut set = plain.clone();
+    set.profile.settings = Arc::from([Arc::from("SET NAMES latin1")]);
+    let lease = pool.open(&set, 1);
+    pool.release(lease);
+    pool.open(&plain, 2);
+    let other_secret = Identity { secret: Secret::Clear("s".into()), ..Identity::clone(&plain.identity) };
+    pool.open(&Want { identity: Arc::new(other_secret), ..set.clone() }, 3);
+    assert_eq!(pool.reuse(&set).1.transport, 1);
+}
+
+#[test]
+fn tickets_count_and_a_free_connection_of_another_makes_room() {
+    let mut pool = Fixture::new(2);
+    let (a, b) = (want("a", None), want("b", None));
+    let first = pool.open(&a, 1);
+    let second = pool.open(&a, 2);
+    assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::Full))));
+    pool.release(first);
+    pool.open(&b, 3);
+    assert_eq!(pool.closed(), [1]);
+    assert!(matches!(pool.acquire(&b), Err(Refusal::Unavailable(Unavailable::Full))));
+    pool.inner.discard(&second.0);
+    assert_eq!(pool.row(), online(1, 0));
+}
+
+#[test]
+fn a_drain_closes_what_is_free_and_retires_what_is_used_or_being_opened() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (free, used, reset) = (pool.open(&a, 1), pool.open(&a, 2), pool.open(&a, 3));
+    pool.release(free);
+    let Ok(Acquired::Open(ticket, _)) = pool.acquire(&want("b", None)) else { panic!("no ticket") };
+    pool.inner.drain(Some(1), &db(), &mut pool.trash);
+    assert_eq!(pool.row(), online(3, 1));
+    pool.inner.drain(None, &db(), &mut pool.trash);
+    assert_eq!(pool.row(), online(3, 0));
+    assert!(used.0.shared.is_retired() && ticket.shared.is_retired());
+    // What is opened now is not concerned.
+    let fresh = pool.open(&a, 4);
+    pool.release(used);
+    // A reset changes what a connection carries, not that it is retired.
+    let (slot, connection) = reset;
+    pool.release((slot, Connection { profile: Profile::default(), ..connection }));
+    pool.release(fresh);
+    assert_eq!(pool.closed(), [1, 2, 3]);
+    assert_eq!(pool.reuse(&a).1.transport, 4);
+}
+
+#[test]
+fn connections_of_servers_out_of_use_do_not_come_back() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (free, used) = (pool.open(&a, 1), pool.open(&a, 2));
+    pool.release(free);
+    assert!(pool.inner.hostgroups.shun_aws_bgd(0, &db()));
+    pool.inner.sweep(&mut pool.trash);
+    assert_eq!(pool.row(), Some(("SHUNNED_AWS_BGD".into(), 1, 0)));
+    assert!(!used.0.shared.is_retired());
+    assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::NoServer))));
+    pool.release(used);
+    assert_eq!(pool.closed(), [1, 2]);
+}
+
+#[test]
+fn a_demoted_server_is_shown_until_its_last_connection_is_gone() {
+    let mut pool = Fixture::new(10);
+    let used = pool.open(&want("a", None), 1);
+    pool.inner.hostgroups.demote(0, 1, &db());
+    pool.inner.sweep(&mut pool.trash);
+    assert_eq!(pool.row(), Some(("OFFLINE_HARD".into(), 1, 0)));
+    assert!(used.0.shared.is_retired());
+    pool.release(used);
+    assert_eq!(pool.row(), None);
+    assert_eq!(pool.inner.hostgroups.server(0, &db()).map(|server| server.status), None::<ServerStatus>);
+}
+
+#[test]
+fn free_lists_are_bounded_and_keep_the_newest() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let open: Vec<_> = (0..4).map(|name| pool.open(&a, name)).collect();
+    for (slot, connection) in open {
+        pool.inner.release(&slot, connection, pool.now, 20, &mut pool.trash);
+    }
+    assert_eq!(pool.row(), online(0, 2));
+    assert_eq!(pool.closed(), [0, 1]);
+    let (slot, connection) = pool.reuse(&a);
+    pool.inner.release(&slot, connection, pool.now, 0, &mut pool.trash);
+    assert_eq!(pool.row(), online(0, 1), "one may always be free");
+}
+
+#[test]
+fn failures_within_a_second_shun_a_server_until_the_time_is_over() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (slot, _) = pool.open(&a, 1);
+    let until = pool.now + 5 * SECOND;
+    let fail =
+        |pool: &mut Fixture, against, now| pool.inner.failed(&slot, against, now, 3, until, &mut Vec::new());
+    let start = pool.now;
+    assert!(!fail(&mut pool, true, start));
+    assert!(!fail(&mut pool, false, start));
+    assert!(!fail(&mut pool, true, start));
+    assert!(!fail(&mut pool, true, start + SECOND), "the window is over");
+    assert!(!fail(&mut pool, true, start + SECOND));
+    assert!(fail(&mut pool, true, start + SECOND));
+    assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::NoServer))));
+    assert_eq!(pool.inner.rows()[0][7], Value::Int(6));
+    pool.now = until;
+    pool.open(&a, 2);
+}
+
+#[test]
+fn a_closed_pool_gives_nothing_and_keeps_nothing() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (free, used) = (pool.open(&a, 1), pool.open(&a, 2));
+    pool.release(free);
+    let cut = pool.inner.close(&mut pool.trash);
+    assert!(cut.len() == 1 && Arc::ptr_eq(&cut[0], &used.0.shared));
+    assert!(matches!(pool.acquire(&a), Err(Refusal::Closed)));
+    pool.release(used);
+    assert_eq!(pool.closed(), [1, 2]);
+}
+
+#[test]
+fn rows_count_traffic_and_the_most_used_at_once() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (one, two) = (pool.open(&a, 1), pool.open(&a, 2));
+    one.0.counters.count(100, 1000);
+    two.0.counters.count(1, 2);
+    pool.release(one);
+    pool.release(two);
+    let numbers: Vec<_> = pool.inner.rows()[0][4..].to_vec();
+    let expected = [0, 2, 2, 0, 2, 2, 0, 101, 1002, 0].map(Value::Int);
+    assert_eq!(numbers, expected);
+    assert_eq!(pool.inner.rows().len(), 2, "servers without connections are shown too");
+}

@@ -1,0 +1,52 @@
+//! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
+
+use wire::backend::Backend;
+use wire::channel::Channel;
+use wire::tracker::{Outcome, Progress, ResponseTracker};
+use wire::{Command, WireError};
+
+/// How passing on an answer ended.
+pub enum Relayed {
+    /// The client has all of it.
+    Done(Outcome),
+    /// The server failed before it said anything.
+    Unanswered(WireError),
+    /// The server failed in the middle of its answer, so that the client's stream is beyond repair.
+    Truncated(WireError),
+    /// The client failed; the rest of the answer is still to come.
+    ClientLost,
+}
+
+/// Passes on the answer to `command`; also returns its bytes so far.
+pub fn relay(client: &mut Channel, backend: &mut Backend, command: Command) -> (Relayed, u64) {
+    let mut tracker = ResponseTracker::new(command, backend.capabilities);
+    let mut received = 0u64;
+    loop {
+        let failed = |error, received| match received {
+            0 => Relayed::Unanswered(error),
+            _ => Relayed::Truncated(error),
+        };
+        let bytes = match backend.channel.fill() {
+            Ok(bytes) => bytes,
+            Err(error) => return (failed(error, received), received),
+        };
+        let (used, done) = match tracker.feed(bytes) {
+            Ok(Progress::More) => (bytes.len(), false),
+            Ok(Progress::Done(used)) => (used.min(bytes.len()), true),
+            Err(error) => return (failed(error, received), received),
+        };
+        let surplus = bytes.len() - used;
+        if client.write_raw(bytes.get(..used).unwrap_or_default()).is_err() {
+            return (Relayed::ClientLost, received);
+        }
+        received += used as u64;
+        backend.channel.consume(used);
+        if done {
+            let end = match surplus {
+                0 => Relayed::Done(tracker.outcome().clone()),
+                _ => Relayed::Truncated(WireError::Malformed("bytes after the end of an answer")),
+            };
+            return (end, received);
+        }
+    }
+}

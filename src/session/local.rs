@@ -1,0 +1,77 @@
+//! Answers that need no server.
+
+use std::net::IpAddr;
+use wire::reply::{Column, Reply};
+use wire::{ColumnType, SqlError, WireError};
+
+/// An answer of our own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// OK.
+    Ok,
+    /// ERR.
+    Error(SqlError),
+    /// A bare text packet, as COM_STATISTICS has it.
+    Text(String),
+    /// One row of one column.
+    Row(Column, String),
+}
+
+impl Answer {
+    /// ERR from its parts.
+    pub fn error(code: u16, state: &str, message: &str) -> Self {
+        Self::Error(SqlError::new(code, state, message))
+    }
+    /// Writes the answer.
+    pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
+        match self {
+            Self::Ok => reply.ok(0, 0, ""),
+            Self::Error(error) => reply.error(&error),
+            Self::Text(text) => {
+                reply.channel.queue(text.as_bytes());
+                reply.channel.flush()
+            }
+            Self::Row(column, value) => {
+                let mut rows = reply.rows(&[column])?;
+                rows.row([Some(value.as_bytes())])?;
+                rows.finish()
+            }
+        }
+    }
+}
+
+/// Statements that ProxySQL answers itself, in exactly these spellings: others go to a server.
+pub fn answer(sql: &[u8], connection_id: u32, user: &str, peer: IpAddr) -> Option<Answer> {
+    Some(match sql {
+        b"select @@version_comment limit 1" => {
+            Answer::Row(Column::text("@@version_comment"), "(ProxySQL)".to_owned())
+        }
+        b"select USER()" => Answer::Row(Column::text("USER()"), format!("{user}@{peer}")),
+        b"SELECT CONNECTION_ID()" | b"select CONNECTION_ID()" | b"select connection_id()" => {
+            let name = if sql.ends_with(b"CONNECTION_ID()") { "CONNECTION_ID()" } else { "connection_id()" };
+            let column = Column { kind: ColumnType::MYSQL_TYPE_LONGLONG, ..Column::text(name) };
+            Answer::Row(column, connection_id.to_string())
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn only_the_exact_spelling_is_answered_here() {
+        let answer = |sql: &str| answer(sql.as_bytes(), 7, "app", Ipv4Addr::LOCALHOST.into());
+        let value = |sql| match answer(sql) {
+            Some(Answer::Row(_, value)) => Some(value),
+            _ => None,
+        };
+        assert_eq!(value("select @@version_comment limit 1").as_deref(), Some("(ProxySQL)"));
+        assert_eq!(value("SELECT CONNECTION_ID()").as_deref(), Some("7"));
+        assert_eq!(value("select USER()").as_deref(), Some("app@127.0.0.1"));
+        assert_eq!(answer("SELECT @@version_comment LIMIT 1"), None);
+        assert_eq!(answer("select @@version_comment limit 1;"), None);
+    }
+}

@@ -1,0 +1,368 @@
+//! The state of one client's session, and what it means for the connection in its hands.
+//!
+//! After each statement the connection goes back to the pool, unless something would be lost:
+//!
+//! * a transaction is open, or autocommit is off (as the server's status flags say);
+//! * a statement may have left state that lives with the connection: user variables, temporary tables, locks,
+//!   prepared statements, whatever [`classify`](super::classify) does not know. It then stays until the session ends, and
+//!   is reset before another session gets it;
+//! * the next statement may read what this one left (generated id, warnings, an error, FOUND_ROWS()). It then stays
+//!   for the next statement, for at most [`LINGER`]. A LAST_INSERT_ID() that comes later finds the id set again.
+//!   FOUND_ROWS() without SQL_CALC_FOUND_ROWS, and ROW_COUNT(), are not kept.
+//!
+//! The schema and ordinary SET statements bind nothing: they are remembered, and are done again on a connection that lacks them.
+//!
+//! A connection retired by a drain finishes the transaction that is open on it. The next statement after that goes to
+//! another connection; if state would be lost by it, the client is told so and disconnected, rather than given wrong results.
+
+use super::Sessions;
+use super::classify::{Effect, Statement, classify};
+use super::forward::{Relayed, relay};
+use super::local::{self, Answer};
+use super::settings::{Setting, Settings};
+use super::wait::{Failure, acquire, readable_within};
+use crate::hostgroups::HostgroupId;
+use crate::pool::{Identity, Lease, Profile, Want};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::channel::{Channel, RawCommand};
+use wire::login::Login;
+use wire::socket::Socket;
+use wire::tracker::{Outcome, ResponseTracker};
+use wire::{Command, SqlError, StatusFlags, WireError};
+
+/// For how long a connection is kept for a client that may still read what its last statement left.
+const LINGER: Duration = Duration::from_secs(1);
+/// Most bytes of the answer to a statement of our own.
+const OWN_ANSWER: usize = 64 << 10;
+
+/// What to do next for the client.
+pub enum Step {
+    /// Write an answer of our own.
+    Answer(Answer),
+    /// The command was sent: pass the answer on.
+    Relay(Pending),
+    /// The command has no answer.
+    Silent,
+    /// The connection ends, with an error if there is one to tell.
+    End(Option<SqlError>),
+}
+
+/// A command that was sent and not answered yet.
+pub struct Pending {
+    command: Command,
+    statement: Statement,
+    sent: u64,
+}
+
+/// Why a connection stays with the session, apart from what the status flags say.
+#[derive(Default)]
+struct Hold {
+    /// State that is lost with the connection.
+    state: bool,
+    /// State that not even a reset undoes.
+    unresettable: bool,
+    /// The next statement may read what the last one left.
+    linger: bool,
+}
+
+/// One client's session.
+pub struct Session<'a> {
+    shared: &'a Sessions,
+    socket: Socket,
+    id: u32,
+    peer: IpAddr,
+    hostgroup: HostgroupId,
+    want: Want,
+    settings: Settings,
+    lease: Option<Lease>,
+    hold: Hold,
+    status: StatusFlags,
+    insert_id: u64,
+}
+
+impl<'a> Session<'a> {
+    /// A session after its login; None if the user has vanished meanwhile.
+    pub fn new(shared: &'a Sessions, socket: Socket, id: u32, peer: IpAddr, login: Login) -> Option<Self> {
+        let users = shared.config.users();
+        let user = users.get(&login.user)?;
+        let schema = login.database.as_deref().or(user.default_schema.as_deref());
+        let profile =
+            Profile { schema: schema.filter(|name| !name.is_empty()).map(Arc::from), ..Profile::default() };
+        let identity = Identity::new(&login.user, login.secret, login.capabilities, login.collation);
+        Some(Self {
+            shared,
+            socket,
+            id,
+            peer,
+            hostgroup: user.default_hostgroup,
+            want: Want { identity: Arc::new(identity), profile },
+            settings: Settings::default(),
+            lease: None,
+            hold: Hold::default(),
+            status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
+            insert_id: 0,
+        })
+    }
+    /// Status flags for answers of our own.
+    pub fn status(&self) -> StatusFlags {
+        self.status
+    }
+    /// Called before the next command is read: gives up a connection that the client does not come back for.
+    pub fn idle(&mut self, client: &Channel) {
+        let lingers = self.lease.is_some() && !self.must_keep();
+        if lingers && client.buffered() == 0 && !readable_within(&self.socket, LINGER) {
+            self.give_back();
+        }
+    }
+    /// Handles one command up to its answer.
+    pub fn handle(&mut self, command: &RawCommand<'_>) -> Step {
+        let Some((&code, argument)) = command.head.split_first() else { return unknown_command() };
+        let complete = command.head.len() == command.length;
+        let statement = match wire::command(code) {
+            Some(Command::COM_QUIT) => return Step::End(None),
+            Some(Command::COM_PING) => return Step::Answer(Answer::Ok),
+            Some(Command::COM_STATISTICS) => return Step::Answer(Answer::Text(self.shared.statistics())),
+            Some(Command::COM_RESET_CONNECTION) => return self.reset(),
+            Some(Command::COM_QUERY) if complete => {
+                if let Some(answer) = local::answer(argument, self.id, &self.want.identity.user, self.peer) {
+                    return Step::Answer(answer);
+                }
+                classify(argument, self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES))
+            }
+            Some(Command::COM_INIT_DB) => match str::from_utf8(argument) {
+                Ok(schema) => Effect::Use(schema.to_owned()).into(),
+                Err(_) => Effect::State.into(),
+            },
+            // Too long to be judged, or meant to leave something.
+            Some(Command::COM_QUERY | Command::COM_STMT_PREPARE | Command::COM_SET_OPTION) => {
+                Effect::State.into()
+            }
+            Some(
+                Command::COM_FIELD_LIST
+                | Command::COM_STMT_EXECUTE
+                | Command::COM_STMT_SEND_LONG_DATA
+                | Command::COM_STMT_CLOSE
+                | Command::COM_STMT_RESET
+                | Command::COM_STMT_FETCH,
+            ) => Statement::default(),
+            _ => return unknown_command(),
+        };
+        match wire::command(code) {
+            Some(command_code) => self.send(command_code, statement, command.framed),
+            None => unknown_command(),
+        }
+    }
+    /// Sends a command to a server. It is sent a second time only if the first was cut short by a failing write: a command
+    /// that a server has not whole it cannot have executed.
+    fn send(&mut self, command: Command, statement: Statement, framed: &[u8]) -> Step {
+        if let Err(step) = self.leave_unusable() {
+            return step;
+        }
+        let answered = ResponseTracker::expects_answer(command);
+        if self.lease.is_none() && !answered {
+            return Step::Silent;
+        }
+        self.hold.unresettable |= command == Command::COM_SET_OPTION;
+        let mut again = true;
+        loop {
+            let written = match self.connected(&statement) {
+                Ok(lease) => lease.backend().channel.write_raw(framed),
+                Err(step) => return step,
+            };
+            match written {
+                Ok(()) if answered => {
+                    return Step::Relay(Pending { command, statement, sent: framed.len() as u64 });
+                }
+                Ok(()) => return Step::Silent,
+                Err(error) if self.must_keep() || !again => return self.lost(&error),
+                Err(_) => self.drop_lease(),
+            }
+            again = false;
+        }
+    }
+    /// The connection in hand, or a new one that carries what the session has set.
+    fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
+        let lease = match self.lease.take() {
+            Some(lease) => lease,
+            None => self.acquire(statement)?,
+        };
+        Ok(self.lease.insert(lease))
+    }
+    fn acquire(&self, statement: &Statement) -> Result<Lease, Step> {
+        let mut want = self.want.clone();
+        if let Effect::Use(schema) = &statement.effect {
+            // Asked for at once, so that a session whose schema does not exist can leave it.
+            want.profile.schema = Some(Arc::from(schema.as_str()));
+        }
+        let limits = Arc::clone(&self.shared.config.variables());
+        let mut lease = acquire(&self.shared.backends, self.hostgroup, &want, &self.socket, &limits)
+            .map_err(|failure| match failure {
+                Failure::Error(error) => Step::Answer(Answer::Error(error)),
+                Failure::ClientLeft => Step::End(None),
+                Failure::Closed => Step::End(Some(shutdown())),
+            })?;
+        if statement.reads_insert_id {
+            let deadline = Instant::now() + limits.connect_timeout_server;
+            let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
+            match lease.backend().query(&text, OWN_ANSWER, deadline) {
+                // A server without DO has no ids of its sessions either.
+                Ok(_) | Err(WireError::Sql(_)) => {}
+                Err(error) => return Err(Step::Answer(Answer::Error(lost_connection(&error)))),
+            }
+        }
+        Ok(lease)
+    }
+    /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
+    fn leave_unusable(&mut self) -> Result<(), Step> {
+        let Some(lease) = &self.lease else { return Ok(()) };
+        if lease.is_retired() && !self.in_transaction() {
+            if self.hold.state {
+                let text = "Lost connection to MySQL server during query: it was retired by a blue/green switchover, \
+                            and with it what this session had set up";
+                return Err(Step::End(Some(SqlError::new(2013, "HY000", text))));
+            }
+            self.drop_lease();
+        } else if !self.must_keep() && !lease.is_quiet() {
+            self.drop_lease();
+        }
+        Ok(())
+    }
+    /// Passes the answer on and draws the consequences.
+    pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
+        let Some(lease) = &mut self.lease else { return Step::End(None) };
+        let (relayed, received) = relay(client, lease.backend(), pending.command);
+        lease.count(pending.sent, received);
+        match relayed {
+            Relayed::Done(outcome) => {
+                self.settle(pending.statement, &outcome);
+                Step::Silent
+            }
+            Relayed::Unanswered(error) => self.lost(&error),
+            Relayed::Truncated(error) => {
+                log::warn!("{} failed amid an answer: {error}", lease.server());
+                self.drop_lease();
+                Step::End(None)
+            }
+            Relayed::ClientLost => {
+                self.drop_lease();
+                Step::End(None)
+            }
+        }
+    }
+    /// The server was lost with a statement that it may have executed. Without the state that was on the connection
+    /// the session cannot go on.
+    fn lost(&mut self, error: &WireError) -> Step {
+        if let Some(lease) = &self.lease {
+            log::warn!("lost the connection to {}: {error}", lease.server());
+        }
+        let stateful = self.hold.state;
+        self.drop_lease();
+        self.status.remove(TRANSACTION);
+        let error = lost_connection(error);
+        if stateful { Step::End(Some(error)) } else { Step::Answer(Answer::Error(error)) }
+    }
+    /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
+    fn settle(&mut self, statement: Statement, outcome: &Outcome) {
+        let Some(lease) = &mut self.lease else { return };
+        let before = lease.backend().status;
+        if let Some(status) = outcome.status {
+            (self.status, lease.backend().status) = (status, status);
+        }
+        let failed = outcome.error.is_some();
+        let mut profile = self.want.profile.clone();
+        match statement.effect {
+            Effect::Nothing => {}
+            Effect::Use(schema) if !failed => profile.schema = Some(Arc::from(schema)),
+            // A connection taken for this statement may have got there before it failed.
+            Effect::Use(_) if lease.profile() != &self.want.profile => return self.drop_lease(),
+            Effect::Use(_) => {}
+            Effect::Set(setting) if !failed => {
+                self.hold.state |= !remember(&mut self.settings, setting, before)
+            }
+            Effect::Set(_) | Effect::State => self.hold.state = true,
+        }
+        profile.settings = self.settings.texts();
+        if profile != self.want.profile || lease.profile() != &profile {
+            lease.set_profile(profile.clone());
+            self.want.profile = profile;
+        }
+        if outcome.last_insert_id != 0 {
+            self.insert_id = outcome.last_insert_id;
+        }
+        self.hold.linger =
+            failed || statement.read_by_next || outcome.last_insert_id != 0 || outcome.warnings != 0;
+        if !self.hold.linger && !self.must_keep() {
+            self.give_back();
+        }
+    }
+    /// COM_RESET_CONNECTION: the session starts anew, whatever connection it gets next.
+    fn reset(&mut self) -> Step {
+        self.clean_up();
+        self.settings.clear();
+        self.want.profile.settings = self.settings.texts();
+        self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        self.insert_id = 0;
+        Step::Answer(Answer::Ok)
+    }
+    /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
+    pub fn clean_up(&mut self) {
+        let dirty = self.hold.state || self.in_transaction() || !self.autocommit();
+        let unresettable = self.hold.unresettable;
+        let Some(mut lease) = self.lease.take() else { return };
+        self.hold = Hold::default();
+        let time = self.shared.config.variables().connect_timeout_server;
+        if lease.is_retired() || unresettable || dirty && lease.reset(Instant::now() + time).is_err() {
+            return lease.backend().quit();
+        }
+        lease.release();
+    }
+    fn must_keep(&self) -> bool {
+        let multiplexing = self.shared.config.variables().multiplexing;
+        self.hold.state || self.in_transaction() || !self.autocommit() || !multiplexing
+    }
+    fn in_transaction(&self) -> bool {
+        self.status.intersects(TRANSACTION)
+    }
+    fn autocommit(&self) -> bool {
+        self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
+    }
+    fn give_back(&mut self) {
+        self.hold = Hold::default();
+        if let Some(lease) = self.lease.take() {
+            lease.release();
+        }
+    }
+    fn drop_lease(&mut self) {
+        self.hold = Hold::default();
+        self.lease = None;
+    }
+}
+
+const TRANSACTION: StatusFlags =
+    StatusFlags::SERVER_STATUS_IN_TRANS.union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY);
+
+impl From<Effect> for Statement {
+    fn from(effect: Effect) -> Self {
+        Self { effect, ..Self::default() }
+    }
+}
+
+/// Remembers a setting, unless it says only what was so before. False if it cannot be remembered.
+fn remember(settings: &mut Settings, setting: Setting, before: StatusFlags) -> bool {
+    let no_change = setting.is_autocommit_on()
+        && !settings.sets("autocommit")
+        && before.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+    no_change || settings.add(setting)
+}
+
+fn unknown_command() -> Step {
+    Step::Answer(Answer::error(1047, "08S01", "Unknown command"))
+}
+fn shutdown() -> SqlError {
+    SqlError::new(1053, "08S01", "Server shutdown in progress")
+}
+fn lost_connection(error: &WireError) -> SqlError {
+    SqlError::new(2013, "HY000", format!("Lost connection to MySQL server during query ({error})"))
+}

@@ -1,0 +1,159 @@
+//! Getting a connection: take one, open one, or wait until that is possible. The one place where a statement waits for a server.
+
+use crate::hostgroups::HostgroupId;
+use crate::pool::{Backends, Lease, Offer, Refusal, Waiter, Want};
+use admin::Variables;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::socket::Socket;
+use wire::{SqlError, WireError};
+
+/// A waiter looks by itself this often, for what nobody signals: the end of a shun.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub enum Failure {
+    /// To be told to the client.
+    Error(SqlError),
+    /// The client has gone.
+    ClientLeft,
+    /// The daemon stops.
+    Closed,
+}
+
+/// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max from now.
+pub fn acquire(
+    backends: &Arc<Backends>,
+    hostgroup: HostgroupId,
+    want: &Want,
+    client: &Socket,
+    limits: &Variables,
+) -> Result<Lease, Failure> {
+    // What almost always happens needs no clock.
+    if let Ok(Offer::Ready(lease)) = backends.lease(hostgroup, want)
+        && lease.fits(want)
+    {
+        return Ok(lease);
+    }
+    let start = Instant::now();
+    let deadline = start + limits.connect_timeout_server_max;
+    Search { backends, hostgroup, want, client, limits, start, deadline, waiter: None, failures: 0 }.run()
+}
+
+struct Search<'a> {
+    backends: &'a Arc<Backends>,
+    hostgroup: HostgroupId,
+    want: &'a Want,
+    client: &'a Socket,
+    limits: &'a Variables,
+    start: Instant,
+    deadline: Instant,
+    waiter: Option<Waiter>,
+    failures: u32,
+}
+
+impl Search<'_> {
+    fn run(mut self) -> Result<Lease, Failure> {
+        loop {
+            let lease = match self.backends.lease(self.hostgroup, self.want) {
+                Ok(Offer::Ready(lease)) => Some(lease),
+                Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
+                    Ok(lease) => Some(lease),
+                    Err(failed) if failed.retry && self.failures < self.limits.connect_retries_on_failure => {
+                        self.failures += 1;
+                        self.pause(self.limits.connect_retries_delay)?;
+                        None
+                    }
+                    Err(failed) => return Err(Failure::Error(failed.error)),
+                },
+                Err(Refusal::Closed) => return Err(Failure::Closed),
+                Err(Refusal::Unavailable(_)) => {
+                    self.queue_or_wait()?;
+                    None
+                }
+            };
+            if let Some(lease) = lease
+                && let Some(lease) = self.finish(lease)?
+            {
+                return Ok(lease);
+            }
+            if Instant::now() >= self.deadline {
+                return Err(Failure::Error(self.timed_out()));
+            }
+        }
+    }
+    /// Makes a connection ready. None if it turned out to be dead, or was retired while it was opened.
+    fn finish(&self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
+        match lease.prepare(self.want, self.one_connect()) {
+            Ok(()) if lease.is_retired() => Ok(None),
+            Ok(()) => Ok(Some(lease)),
+            Err(WireError::Sql(error)) => {
+                lease.release();
+                Err(Failure::Error(error))
+            }
+            Err(error) => {
+                log::debug!("a connection to {} was lost before its use: {error}", lease.server());
+                Ok(None)
+            }
+        }
+    }
+    fn one_connect(&self) -> Instant {
+        self.deadline.min(Instant::now() + self.limits.connect_timeout_server)
+    }
+    /// Waits for a wake; the first time only queues, because a server may have come between the look and the queue.
+    fn queue_or_wait(&mut self) -> Result<(), Failure> {
+        if self.waiter.is_some() {
+            return self.pause(LOOK_AGAIN);
+        }
+        let queued = self.backends.wait_for(self.hostgroup);
+        let no_event = |error| SqlError::new(9002, "HY000", format!("cannot wait for a server: {error}"));
+        self.waiter = Some(queued.map_err(|error| Failure::Error(no_event(error)))?);
+        Ok(())
+    }
+    /// Sleeps for `time`, until the deadline, or until woken; notices a client that leaves.
+    fn pause(&self, time: Duration) -> Result<(), Failure> {
+        let until = self.deadline.min(Instant::now() + time);
+        let stream = self.client.stream();
+        let mut fds = vec![PollFd::new(stream, PollFlags::RDHUP)];
+        let event = self.waiter.as_ref().map(Waiter::event);
+        fds.extend(event.as_ref().map(|event| PollFd::new(event, PollFlags::IN)));
+        poll_until(&mut fds, until);
+        if fds.first().is_some_and(|client| !client.revents().is_empty()) {
+            return Err(Failure::ClientLeft);
+        }
+        if let Some(waiter) = &self.waiter {
+            waiter.clear();
+        }
+        Ok(())
+    }
+    fn timed_out(&self) -> SqlError {
+        let text = format!(
+            "Max connect timeout reached while reaching hostgroup {} after {}ms",
+            self.hostgroup,
+            self.start.elapsed().as_millis()
+        );
+        log::debug!("{text}");
+        SqlError::new(9001, "HY000", text)
+    }
+}
+
+/// Whether a socket becomes readable within `time`.
+pub fn readable_within(socket: &Socket, time: Duration) -> bool {
+    poll_until(&mut [PollFd::from_borrowed_fd(socket.stream().as_fd(), PollFlags::IN)], Instant::now() + time)
+}
+
+/// Polls until something happens or the time has come; true if something happened.
+fn poll_until(fds: &mut [PollFd<'_>], until: Instant) -> bool {
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        match poll(fds, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            Ok(count) => return count > 0,
+            Err(_) => return false,
+        }
+    }
+}
