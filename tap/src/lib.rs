@@ -5,6 +5,7 @@ pub mod admin;
 pub mod command_line;
 pub mod connection;
 pub mod daemon;
+pub mod demo;
 pub mod emitter;
 pub mod hosts;
 pub mod interrupt;
