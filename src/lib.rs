@@ -1,9 +1,15 @@
 //! The pointsman daemon: configuration snapshots, hostgroups, pools, DNS, monitor, blue/green workers and client sessions.
 
+pub mod accounts;
 pub mod bgd;
+pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod dns;
 pub mod hostgroups;
+pub mod listeners;
 pub mod monitor;
 pub mod pool;
+pub mod ports;
+pub mod runtime;
 pub mod session;

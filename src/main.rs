@@ -1,1 +1,77 @@
-fn main() {}
+//! Flags, logging, signals, and the order of starting and stopping.
+
+use crossbeam_channel::Sender;
+use pointsman::cli::{self, Invocation, Options};
+use pointsman::daemon::{Daemon, Stop};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::process::ExitCode;
+use std::thread;
+
+fn main() -> ExitCode {
+    match cli::parse(std::env::args_os().skip(1)) {
+        Ok(Invocation::Help) => print!("{}", cli::HELP),
+        Ok(Invocation::Version) => println!("pointsman {}", env!("CARGO_PKG_VERSION")),
+        Ok(Invocation::Run(options)) => return run(&options),
+        Err(message) => return fail(&message),
+    }
+    ExitCode::SUCCESS
+}
+
+fn run(options: &Options) -> ExitCode {
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info")).init();
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = thread::current();
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        log::error!("thread {} panicked at {place}", thread.name().unwrap_or("without a name"));
+    }));
+
+    let (stop, stops) = crossbeam_channel::unbounded();
+    // Signals are caught before anything starts, so that an early one stops the daemon cleanly too.
+    let mut signals = match Signals::new([SIGTERM, SIGINT]) {
+        Ok(signals) => signals,
+        Err(error) => return fail(&format!("cannot catch signals: {error}")),
+    };
+    let handle = signals.handle();
+    let forwarding = stop.clone();
+    let forwarder =
+        thread::Builder::new().name("signals".into()).spawn(move || forward(&mut signals, &forwarding));
+    let forwarder = match forwarder {
+        Ok(forwarder) => forwarder,
+        Err(error) => return fail(&format!("cannot start a thread: {error}")),
+    };
+
+    let code = match Daemon::start(options, stop) {
+        Ok(daemon) => {
+            // The channel cannot close first: the daemon holds a sender.
+            let reason = stops.recv().unwrap_or(Stop::Gracefully);
+            daemon.stop(reason);
+            log::info!("stopped");
+            ExitCode::SUCCESS
+        }
+        Err(error) => fail(&error.to_string()),
+    };
+    handle.close();
+    // It forwards and nothing else; a panic in it has been logged.
+    let _ = forwarder.join();
+    code
+}
+
+/// The first signal stops the daemon, a second one hurries it.
+fn forward(signals: &mut Signals, stop: &Sender<Stop>) {
+    for (count, signal) in signals.forever().enumerate() {
+        if count == 0 {
+            log::info!("signal {signal}: stopping; running statements get up to 5 seconds");
+            // Fails only when the daemon is gone already.
+            let _ = stop.send(Stop::Gracefully);
+        } else {
+            log::warn!("signal {signal} again: leaving at once");
+            std::process::exit(1);
+        }
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    eprintln!("pointsman: {message}");
+    ExitCode::FAILURE
+}

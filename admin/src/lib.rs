@@ -183,7 +183,8 @@ impl Admin {
         command::load_save::typed_variables(&self.defaults, &rows).map(|(variables, _)| variables)
     }
 
-    /// LOAD for variables, users and servers, at start.
+    /// LOAD for servers and users, then for variables, at start: publishing the variables opens the listeners, and by then all
+    /// that they serve is in force.
     pub fn load_all(&self) -> Result<(), SqlError> {
         command::load_save::load_all(self)
     }

@@ -80,15 +80,10 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
 /// LOAD of everything, variables first since the rest is used under them.
 pub(crate) fn load_all(admin: &Admin) -> Result<(), SqlError> {
     let _one_at_a_time = admin.moving.lock();
-    let everything = Module { words: "VARIABLES", group: Group::Variables, prefix: "" };
-    to_runtime(admin, &everything)?;
-    for module in MODULES.iter().filter(|module| module.group == Group::Users) {
+    for module in MODULES.iter().filter(|module| matches!(module.group, Group::Users | Group::Servers)) {
         to_runtime(admin, module)?;
     }
-    for module in MODULES.iter().filter(|module| module.group == Group::Servers) {
-        to_runtime(admin, module)?;
-    }
-    Ok(())
+    to_runtime(admin, &Module { words: "VARIABLES", group: Group::Variables, prefix: "" }).map(drop)
 }
 
 fn answer(ignored: &[String]) -> Answer {

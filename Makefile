@@ -1,0 +1,68 @@
+# pointsman: build, try and test. `make help` lists the targets.
+
+CARGO ?= cargo
+# Each flavour has a target directory of its own, so that neither overwrites the other.
+SIM_DIR := target/sim
+SIM_FLAGS := --features test-rds-bgd --target-dir $(SIM_DIR)
+SIM_DAEMON := $(SIM_DIR)/debug/pointsman
+GROUP ?= cluster_sim_rds_bgd-g1
+REPEAT ?= 1
+
+.DEFAULT_GOAL := build
+.PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
+	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench-memory clean
+
+help:
+	@echo 'build         the daemon, debug build            release       the production binary'
+	@echo 'run           daemon + embedded database, foreground'
+	@echo 'demo          one switchover under live traffic, narrated'
+	@echo 'test          every test of the workspace and the TAP group'
+	@echo 'test_rds_bgd  the simulator flavour and the TAP binaries (builds only), into $(SIM_DIR)'
+	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
+	@echo 'bench-memory  resident memory of 2,000 idle connections'
+	@echo 'clean         remove everything built'
+
+prerequisites:
+	@sh lab/check-prerequisites.sh
+
+build: prerequisites
+	$(CARGO) build --workspace --locked
+
+release: prerequisites
+	$(CARGO) build --release --locked --package pointsman
+
+run: build
+	@target/debug/run-local --daemon target/debug/pointsman
+
+demo: test_rds_bgd
+	@$(SIM_DIR)/debug/demo --daemon $(SIM_DAEMON)
+
+test: prerequisites test-unit test-sim check-production tap-group
+
+test-unit:
+	$(CARGO) test --workspace --locked
+
+# Unit tests of what only the simulator flavour contains.
+test-sim:
+	$(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --package pointsman --lib
+
+check-production: release
+	sh lab/check-production.sh target/release/pointsman
+
+tap-group: test_rds_bgd
+	$(SIM_DIR)/debug/tap-runner --daemon $(SIM_DAEMON) --group $(GROUP) --repeat $(REPEAT)
+
+build_lib_test_rds_bgd: prerequisites
+	$(CARGO) build --locked $(SIM_FLAGS) --lib
+
+build_src_test_rds_bgd: build_lib_test_rds_bgd
+	$(CARGO) build --locked $(SIM_FLAGS) --package pointsman
+
+test_rds_bgd: build_src_test_rds_bgd
+	$(CARGO) build --locked --target-dir $(SIM_DIR) --package tap --bins
+
+bench-memory: prerequisites
+	$(CARGO) bench --locked --bench idle_memory
+
+clean:
+	$(CARGO) clean

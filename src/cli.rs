@@ -1,0 +1,146 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// Run the daemon.
+    Run(Options),
+    /// Print the help text.
+    Help,
+    /// Print the version.
+    Version,
+}
+
+/// How to run the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Directory of the database, the certificates and the `ports` file.
+    pub datadir: PathBuf,
+    /// Serve SQLite over MySQL on `sqliteserver-mysql_ifaces`.
+    pub sqlite3_server: bool,
+    /// Run the monitor and the blue/green workers.
+    pub monitor: bool,
+    /// Names to addresses that go before /etc/hosts, in that file's format.
+    pub hosts_file: Option<PathBuf>,
+    /// `--set`: variables for this start.
+    pub overrides: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            datadir: PathBuf::from("/var/lib/pointsman"),
+            sqlite3_server: false,
+            monitor: true,
+            hosts_file: None,
+            overrides: Vec::new(),
+        }
+    }
+}
+
+/// The help text.
+pub const HELP: &str = "\
+pointsman - a MySQL proxy that carries traffic through Amazon RDS blue/green switchovers
+
+Usage: pointsman [OPTIONS]
+
+Options:
+  -D, --datadir DIR        where the database, certificates and the `ports` file live
+                           [default: /var/lib/pointsman]
+  -f, --foreground         accepted; pointsman always runs in the foreground
+  -e, --exit-on-error      accepted; pointsman never restarts itself
+  -M, --no-monitor         run neither server checks nor blue/green workers
+      --sqlite3-server     serve SQLite over the MySQL protocol (a database to try things on)
+      --hosts-file FILE    names that go before /etc/hosts, in the same format
+      --set NAME=VALUE     a variable for this start, as often as needed
+  -V, --version            print the version
+  -h, --help               print this text
+
+Examples:
+  pointsman -D ./data --sqlite3-server
+  pointsman -D ./data --set mysql-interfaces=127.0.0.1:26033 --set admin-mysql_ifaces=127.0.0.1:26032
+  mysql -h 127.0.0.1 -P 6032 -u admin -padmin      # the admin interface
+
+Signals: SIGTERM and SIGINT stop the daemon; running statements get up to 5 seconds.
+The level of the log is set by RUST_LOG (error, warn, info, debug) [default: info].
+";
+
+/// Reads the arguments after the program's name. An error is one line for a person.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
+    use lexopt::prelude::*;
+    let mut options = Options::default();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next().map_err(explain)? {
+        match argument {
+            Short('D') | Long("datadir") => options.datadir = PathBuf::from(parser.value().map_err(explain)?),
+            Short('f') | Long("foreground") | Short('e') | Long("exit-on-error") => {}
+            Short('M') | Long("no-monitor") => options.monitor = false,
+            Long("sqlite3-server") => options.sqlite3_server = true,
+            Long("hosts-file") => options.hosts_file = Some(PathBuf::from(parser.value().map_err(explain)?)),
+            Long("set") => {
+                let text = parser.value().and_then(|value| value.string()).map_err(explain)?;
+                options.overrides.push(parse_override(&text)?);
+            }
+            Short('V') | Long("version") => return Ok(Invocation::Version),
+            Short('h') | Long("help") => return Ok(Invocation::Help),
+            other => return Err(explain(other.unexpected())),
+        }
+    }
+    Ok(Invocation::Run(options))
+}
+
+fn explain(error: lexopt::Error) -> String {
+    format!("{error}; `pointsman --help` lists the options")
+}
+
+// The value may be a password, so an error never repeats it.
+fn parse_override(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_ascii_lowercase(), value.to_string()))
+        }
+        _ => Err("--set needs NAME=VALUE, for example --set mysql-interfaces=127.0.0.1:26033".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_words(words: &[&str]) -> Result<Invocation, String> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let words =
+            ["-f", "-e", "-D", "/d", "-M", "--sqlite3-server", "--hosts-file", "/h", "--set", "a-b=c=d"];
+        let expected = Options {
+            datadir: "/d".into(),
+            sqlite3_server: true,
+            monitor: false,
+            hosts_file: Some("/h".into()),
+            overrides: vec![("a-b".into(), "c=d".into())],
+        };
+        assert_eq!(parse_words(&words), Ok(Invocation::Run(expected)));
+        assert_eq!(parse_words(&[]), Ok(Invocation::Run(Options::default())));
+    }
+
+    #[test]
+    fn help_and_version_need_nothing_else() {
+        assert_eq!(parse_words(&["-h"]), Ok(Invocation::Help));
+        assert_eq!(parse_words(&["--version"]), Ok(Invocation::Version));
+    }
+
+    #[test]
+    fn mistakes_are_named_and_secrets_are_not() {
+        for words in [&["--nonsense"][..], &["-D"], &["stray"], &["--set", "=secret"], &["--set", "secret"]] {
+            let message = parse_words(words).unwrap_err();
+            assert!(message.contains("--help") || message.contains("NAME=VALUE"), "{message}");
+            assert!(!message.contains("secret"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Builds every part once, starts them in order, and joins every thread at the end.
+
+use crate::accounts::{AdminAccounts, UserAccounts};
+use crate::bgd::{Dispatcher, Effects};
+use crate::cli::Options;
+use crate::config::Config;
+use crate::dns::Dns;
+use crate::listeners::Listeners;
+use crate::monitor::Monitor;
+use crate::monitor::probe::Probes;
+use crate::monitor::suppression::Suppression;
+use crate::pool::Backends;
+use crate::ports;
+use crate::runtime::{AllListeners, DaemonRuntime, live_tables};
+use crate::session::Sessions;
+use admin::{Admin, Variables};
+use crossbeam_channel::Sender;
+use sqlite_server::SqliteServer;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use wire::auth::AuthPlugin;
+use wire::login::{CAPABILITIES, ServerOptions};
+use wire::service::{ConnectionLimit, Handler, Service, ServiceSpec};
+use wire::tls::ServerTls;
+
+/// Stack of a client's thread, in bytes.
+const CLIENT_STACK: usize = 256 * 1024;
+/// Stack of a thread that runs SQLite, in bytes: a deep expression needs it.
+const SQLITE_STACK: usize = 2 * 1024 * 1024;
+/// Connections to the admin interface and to the SQLite3 server, each.
+const SIDE_CONNECTIONS: usize = 2_000;
+/// What running statements get when the daemon stops.
+const GRACE: Duration = Duration::from_secs(5);
+/// What admin statements get after that.
+const ADMIN_GRACE: Duration = Duration::from_secs(1);
+
+/// How to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Running statements get up to 5 s.
+    Gracefully,
+    /// Running statements are cut.
+    AtOnce,
+}
+
+/// Why the daemon did not start: one line that names the thing and the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("cannot use data directory {path}: {source}; choose one with -D DIR")]
+    Datadir {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another part says it all.
+    #[error("{0}")]
+    Part(String),
+    /// The system refused a thread.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] io::Error),
+}
+
+fn part(error: impl std::fmt::Display) -> StartError {
+    StartError::Part(error.to_string())
+}
+
+/// The running daemon.
+pub struct Daemon {
+    listeners: Arc<AllListeners>,
+    backends: Arc<Backends>,
+    dns: Arc<Dns>,
+    probes: Arc<Probes>,
+    monitoring: Option<(Arc<Monitor>, Dispatcher)>,
+}
+
+impl Daemon {
+    /// Starts everything. `stop` is where shutdown commands are sent.
+    pub fn start(options: &Options, stop: Sender<Stop>) -> Result<Self, StartError> {
+        let datadir = &options.datadir;
+        prepare(datadir)?;
+        let defaults = Variables {
+            sqliteserver_interfaces: sqlite_server::DEFAULT_INTERFACES.to_string(),
+            ..Variables::default()
+        };
+        let admin = Arc::new(Admin::open(datadir, defaults, &options.overrides).map_err(part)?);
+        let tls = ServerTls::load_or_create(datadir).map_err(part)?;
+        let config = Arc::new(Config::new(admin.variables().map_err(part)?));
+        let dns = Dns::new(Arc::clone(&config), options.hosts_file.clone());
+        let backends = Arc::new(Backends::new(Arc::clone(&config), Arc::clone(&dns)));
+        let sqlite = match options.sqlite3_server {
+            true => Some(Arc::new(SqliteServer::open(datadir).map_err(part)?)),
+            false => None,
+        };
+        let shared = Shared { config: Arc::clone(&config), tls };
+        let listeners = Arc::new(AllListeners {
+            admin: shared.admin_listeners(Arc::clone(&admin)),
+            traffic: shared.traffic_listeners(Arc::clone(&backends)),
+            sqlite: sqlite.map(|server| shared.sqlite_listeners(server)),
+            ports_file: datadir.join("ports"),
+        });
+        ports::remove(&listeners.ports_file);
+
+        let mut daemon = Self {
+            listeners,
+            backends,
+            dns,
+            probes: Arc::new(Probes::new(Arc::clone(&config))),
+            monitoring: None,
+        };
+        if let Err(error) = daemon.run(options, &config, &admin, stop) {
+            daemon.stop(Stop::AtOnce);
+            return Err(error);
+        }
+        Ok(daemon)
+    }
+
+    // Listeners open last: publishing the variables binds them, and by then all that they serve is there.
+    fn run(
+        &mut self,
+        options: &Options,
+        config: &Arc<Config>,
+        admin: &Arc<Admin>,
+        stop: Sender<Stop>,
+    ) -> Result<(), StartError> {
+        self.dns.start()?;
+        if options.monitor {
+            self.monitoring = Some(self.start_monitoring(config)?);
+        }
+        let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
+        for table in live_tables(&self.backends, monitor) {
+            admin.register(table).map_err(part)?;
+        }
+        admin.attach(Arc::new(DaemonRuntime {
+            config: Arc::clone(config),
+            backends: Arc::clone(&self.backends),
+            listeners: Arc::clone(&self.listeners),
+            stop,
+        }));
+        admin.load_all().map_err(|error| StartError::Part(error.message))?;
+        self.announce();
+        Ok(())
+    }
+
+    fn start_monitoring(&self, config: &Arc<Config>) -> Result<(Arc<Monitor>, Dispatcher), StartError> {
+        let suppression = Arc::new(Suppression::default());
+        let monitor = Monitor::start(
+            Arc::clone(config),
+            Arc::clone(&self.backends),
+            Arc::clone(&self.probes),
+            Arc::clone(&suppression),
+        )?;
+        let dispatcher = Dispatcher::start(Effects {
+            config: Arc::clone(config),
+            backends: Arc::clone(&self.backends),
+            dns: Arc::clone(&self.dns),
+            probes: Arc::clone(&self.probes),
+            suppression,
+        })?;
+        Ok((Arc::new(monitor), dispatcher))
+    }
+
+    fn announce(&self) {
+        let list = |listeners: &Listeners| {
+            listeners.addresses().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        log::info!("pointsman {} is ready", env!("CARGO_PKG_VERSION"));
+        log::info!("traffic on {}, admin on {}", list(&self.listeners.traffic), list(&self.listeners.admin));
+        if let Some(sqlite) = &self.listeners.sqlite {
+            log::info!("SQLite3 server on {}", list(sqlite));
+        }
+    }
+
+    /// Stops: no new connections, running statements get their time, every thread is joined.
+    pub fn stop(mut self, how: Stop) {
+        let grace = if how == Stop::Gracefully { GRACE } else { Duration::ZERO };
+        ports::remove(&self.listeners.ports_file);
+        self.stop_traffic(grace);
+        if let Some((monitor, dispatcher)) = self.monitoring.take() {
+            dispatcher.stop();
+            monitor.stop();
+        }
+        self.probes.close();
+        self.dns.stop();
+        self.listeners.admin.stop(grace.min(ADMIN_GRACE));
+        if let Some(sqlite) = &self.listeners.sqlite {
+            sqlite.stop(Duration::ZERO);
+        }
+    }
+
+    // A session that waits for its server cannot be ended from the client's side alone: when
+    // the time is over the backend connections are cut too.
+    fn stop_traffic(&self, grace: Duration) {
+        let (done, over) = crossbeam_channel::bounded::<()>(0);
+        thread::scope(|scope| {
+            let cutter = thread::Builder::new().name("shutdown-cut".into()).spawn_scoped(scope, || {
+                // Disconnected: every session ended in time.
+                if over.recv_timeout(grace).is_err_and(|error| error.is_timeout()) {
+                    self.backends.close();
+                }
+            });
+            if let Err(error) = cutter {
+                log::warn!("cannot start a thread: {error}; backend connections are cut now");
+                self.backends.close();
+            }
+            self.listeners.traffic.stop(grace);
+            drop(done);
+        });
+        self.backends.close();
+    }
+}
+
+fn prepare(datadir: &Path) -> Result<(), StartError> {
+    let refused = |source| StartError::Datadir { path: datadir.to_path_buf(), source };
+    std::fs::create_dir_all(datadir).map_err(refused)?;
+    std::fs::read_dir(datadir).map(drop).map_err(refused)
+}
+
+/// What every listener needs.
+struct Shared {
+    config: Arc<Config>,
+    tls: ServerTls,
+}
+
+impl Shared {
+    fn options(&self) -> impl Fn() -> ServerOptions + Send + Sync + 'static {
+        let (config, tls) = (Arc::clone(&self.config), self.tls.clone());
+        move || server_options(&config.variables(), &tls)
+    }
+
+    fn traffic_listeners(&self, backends: Arc<Backends>) -> Listeners {
+        let sessions = Sessions::new(Arc::clone(&self.config), backends);
+        let (options, accounts) = (self.options(), UserAccounts(Arc::clone(&self.config)));
+        let handler: Handler = Arc::new(move |accepted| sessions.serve(accepted, &options(), &accounts));
+        let config = Arc::clone(&self.config);
+        let limit: ConnectionLimit = Arc::new(move || config.variables().max_connections);
+        let spec = ServiceSpec { name: "traffic", stack: CLIENT_STACK };
+        Listeners::new(Service::new(spec, limit, handler), "mysql-interfaces")
+    }
+
+    fn admin_listeners(&self, admin: Arc<Admin>) -> Listeners {
+        let (options, accounts) = (self.options(), AdminAccounts(Arc::clone(&self.config)));
+        let handler: Handler = Arc::new(move |accepted| admin.serve(accepted, &options(), &accounts));
+        let spec = ServiceSpec { name: "admin", stack: SQLITE_STACK };
+        Listeners::new(Service::new(spec, Arc::new(|| SIDE_CONNECTIONS), handler), "admin-mysql_ifaces")
+    }
+
+    fn sqlite_listeners(&self, server: Arc<SqliteServer>) -> Listeners {
+        let (options, accounts) = (self.options(), UserAccounts(Arc::clone(&self.config)));
+        let handler: Handler = Arc::new(move |accepted| server.serve(accepted, &options(), &accounts));
+        let spec = ServiceSpec { name: "sqlite", stack: SQLITE_STACK };
+        Listeners::new(
+            Service::new(spec, Arc::new(|| SIDE_CONNECTIONS), handler),
+            "sqliteserver-mysql_ifaces",
+        )
+    }
+}
+
+fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
+    ServerOptions {
+        server_version: variables.server_version.clone(),
+        default_plugin: match variables.default_plugin_sha2 {
+            true => AuthPlugin::CachingSha2,
+            false => AuthPlugin::Native,
+        },
+        tls: variables.have_ssl.then(|| tls.clone()),
+        capabilities: CAPABILITIES,
+        timeout: variables.connect_timeout_client,
+    }
+}

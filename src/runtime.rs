@@ -1,0 +1,129 @@
+//! The admin interface's way into the running daemon: configuration in, state out.
+
+use crate::config::Config;
+use crate::daemon::Stop;
+use crate::hostgroups::rows;
+use crate::listeners::Listeners;
+use crate::monitor::Monitor;
+use crate::pool::Backends;
+use crate::ports;
+use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
+use crossbeam_channel::Sender;
+use std::path::PathBuf;
+use std::sync::Arc;
+use wire::SqlError;
+
+/// What LOAD publishes into, and what process commands act on.
+pub struct DaemonRuntime {
+    /// Snapshots of variables and users.
+    pub config: Arc<Config>,
+    /// Hostgroups.
+    pub backends: Arc<Backends>,
+    /// Listeners by the variable that names their addresses.
+    pub listeners: Arc<AllListeners>,
+    /// Where a shutdown command goes.
+    pub stop: Sender<Stop>,
+}
+
+/// The daemon's three services; the SQLite3 server's is absent without `--sqlite3-server`.
+pub struct AllListeners {
+    /// admin-mysql_ifaces
+    pub admin: Listeners,
+    /// mysql-interfaces
+    pub traffic: Listeners,
+    /// sqliteserver-mysql_ifaces
+    pub sqlite: Option<Listeners>,
+    /// DATADIR/ports
+    pub ports_file: PathBuf,
+}
+
+impl AllListeners {
+    /// Binds what the variables ask for and writes the addresses really bound to DATADIR/ports.
+    pub fn apply(&self, variables: &Variables) -> Result<(), String> {
+        self.admin.apply(&variables.admin_interfaces).map_err(|error| error.to_string())?;
+        self.traffic.apply(&variables.mysql_interfaces).map_err(|error| error.to_string())?;
+        if let Some(sqlite) = &self.sqlite {
+            sqlite.apply(&variables.sqliteserver_interfaces).map_err(|error| error.to_string())?;
+        }
+        let services = [
+            ("admin", self.admin.addresses()),
+            ("mysql", self.traffic.addresses()),
+            ("sqliteserver", self.sqlite.as_ref().map(Listeners::addresses).unwrap_or_default()),
+        ];
+        ports::write(&self.ports_file, &services)
+    }
+}
+
+impl Runtime for DaemonRuntime {
+    fn publish(&self, set: ConfigSet) -> Result<Published, SqlError> {
+        match set {
+            ConfigSet::Servers(servers) => {
+                let ignored = self.backends.update(|hostgroups| hostgroups.load(&servers));
+                ignored.iter().for_each(|line| log::warn!("LOAD MYSQL SERVERS: {line}"));
+                Ok(Published { ignored })
+            }
+            ConfigSet::Users(users) => {
+                self.config.set_users(&users);
+                Ok(Published::default())
+            }
+            ConfigSet::Variables(variables) => {
+                if let Err(reason) = self.listeners.apply(&variables) {
+                    // What was bound before the refused address is given back. These addresses were in use until now,
+                    // so a second refusal has nothing to add to the first.
+                    let _ = self.listeners.apply(&self.config.variables());
+                    return Err(SqlError::new(1231, "42000", reason));
+                }
+                self.config.set_variables(*variables);
+                Ok(Published::default())
+            }
+        }
+    }
+
+    fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
+        let stop = match command {
+            ProcessCommand::Shutdown => Stop::AtOnce,
+            ProcessCommand::ShutdownSlow => Stop::Gracefully,
+        };
+        // Fails only when the daemon is stopping already.
+        let _ = self.stop.send(stop);
+        Ok(())
+    }
+}
+
+/// The live tables whose rows the daemon holds.
+pub fn live_tables(backends: &Arc<Backends>, monitor: Option<&Arc<Monitor>>) -> Vec<LiveTable> {
+    type HostgroupRows = fn(&crate::hostgroups::Hostgroups) -> Vec<Vec<admin::Value>>;
+    let of_hostgroups = |name, ddl, rows: HostgroupRows| {
+        let backends = Arc::clone(backends);
+        LiveTable { name, schema: Schema::Main, ddl, rows: Arc::new(move || backends.read(rows)) }
+    };
+    let pool = Arc::clone(backends);
+    let monitor = monitor.cloned();
+    vec![
+        of_hostgroups("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, rows::runtime_mysql_servers_rows),
+        of_hostgroups(
+            "runtime_mysql_replication_hostgroups",
+            ddl::RUNTIME_MYSQL_REPLICATION_HOSTGROUPS,
+            rows::runtime_mysql_replication_hostgroups_rows,
+        ),
+        of_hostgroups(
+            "runtime_mysql_aws_rds_bgd_hostgroups",
+            ddl::RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS,
+            rows::runtime_mysql_aws_rds_bgd_hostgroups_rows,
+        ),
+        LiveTable {
+            name: "stats_mysql_connection_pool",
+            schema: Schema::Stats,
+            ddl: ddl::STATS_MYSQL_CONNECTION_POOL,
+            rows: Arc::new(move || pool.connection_pool_rows()),
+        },
+        LiveTable {
+            name: "mysql_server_read_only_log",
+            schema: Schema::Monitor,
+            ddl: ddl::MYSQL_SERVER_READ_ONLY_LOG,
+            rows: Arc::new(move || {
+                monitor.as_ref().map(|monitor| monitor.read_only_log_rows()).unwrap_or_default()
+            }),
+        },
+    ]
+}
