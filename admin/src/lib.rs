@@ -27,7 +27,7 @@ use runtime_tables::PublishedState;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use store::Store;
+use store::{Store, TimeLimit};
 pub use variables::Variables;
 use variables::registry;
 use wire::SqlError;
@@ -43,10 +43,10 @@ pub enum ConfigSet {
     Variables(Box<Variables>),
 }
 
-/// What a published set led to: shown in the OK packet's info.
+/// What a published set led to: counted in the OK packet's info.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
-    /// Rows or values that were left out as ProxySQL leaves them out (each logged by table and key).
+    /// Rows or values that were left out as ProxySQL leaves them out, by table and key. This crate logs each.
     pub ignored: Vec<String>,
 }
 
@@ -117,6 +117,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
 /// Its own locks are never held while the daemon publishes; the rows of live tables are collected under the store's.
 pub struct Admin {
     store: Mutex<Store>,
+    /// Of the statement that holds the store, so that it can be stopped.
+    time_limit: Arc<TimeLimit>,
     /// What variables are where nothing else says so.
     defaults: Variables,
     published: Arc<Mutex<PublishedState>>,
@@ -144,6 +146,7 @@ impl Admin {
         let values = values.collect::<Result<Vec<_>, StoreError>>()?;
         store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
         let admin = Self {
+            time_limit: store.time_limit(),
             store: Mutex::new(store),
             defaults,
             published: Arc::default(),
@@ -177,6 +180,11 @@ impl Admin {
         *self.runtime.write() = Some(runtime);
     }
 
+    /// The daemon, once it is connected.
+    fn daemon(&self) -> Result<Arc<dyn Runtime>, SqlError> {
+        self.runtime.read().clone().ok_or_else(|| error::failed("the daemon is starting; try again"))
+    }
+
     /// Variables as stored now (memory layer), overrides applied.
     pub fn variables(&self) -> Result<Variables, SqlError> {
         let rows = read::variables(&self.store.lock().conn, "")?;
@@ -187,6 +195,12 @@ impl Admin {
     /// that they serve is in force.
     pub fn load_all(&self) -> Result<(), SqlError> {
         command::load_save::load_all(self)
+    }
+
+    /// Gives statements that run now, and later ones, this long before they are interrupted. Called before the listener's
+    /// service is stopped, which cannot join a thread while SQLite works for it.
+    pub fn stop_within(&self, grace: Duration) {
+        self.time_limit.stop_within(grace);
     }
 
     /// Runs one statement as an admin session would, for start-up and tests.

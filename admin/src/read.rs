@@ -5,23 +5,15 @@ use crate::rows::{
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
-use std::collections::HashSet;
 use wire::SqlError;
 
-/// Reads what LOAD MYSQL SERVERS commits, and names the rows left out as ProxySQL leaves them out.
-pub(crate) fn servers(conn: &Connection) -> Result<(ServersConfig, Vec<String>), SqlError> {
-    let servers = table(conn, "mysql_servers", "hostgroup_id, hostname, port", server)?;
-    let mut replication =
-        table(conn, "mysql_replication_hostgroups", "writer_hostgroup", replication_hostgroup)?;
-    let mut bgd = table(conn, "mysql_aws_rds_bgd_hostgroups", "writer_hostgroup", bgd_hostgroup)?;
-    let mut ignored = Vec::new();
-    leave_out_conflicts(&mut replication, "mysql_replication_hostgroups", &mut ignored, |row| {
-        (row.writer_hostgroup, row.reader_hostgroup)
-    });
-    leave_out_conflicts(&mut bgd, "mysql_aws_rds_bgd_hostgroups", &mut ignored, |row| {
-        (row.writer_hostgroup, row.reader_hostgroup)
-    });
-    Ok((ServersConfig { servers, replication, bgd }, ignored))
+/// Reads what LOAD MYSQL SERVERS commits.
+pub(crate) fn servers(conn: &Connection) -> Result<ServersConfig, SqlError> {
+    Ok(ServersConfig {
+        servers: table(conn, "mysql_servers", "hostgroup_id, hostname, port", server)?,
+        replication: table(conn, "mysql_replication_hostgroups", "writer_hostgroup", replication_hostgroup)?,
+        bgd: table(conn, "mysql_aws_rds_bgd_hostgroups", "writer_hostgroup", bgd_hostgroup)?,
+    })
 }
 
 /// Reads mysql_users.
@@ -39,26 +31,6 @@ pub(crate) fn variables(conn: &Connection, prefix: &str) -> Result<Vec<(String, 
     })?;
     rows.retain(|(name, _)| name.starts_with(prefix));
     Ok(rows)
-}
-
-/// A hostgroup cannot be the writer of one pair and the reader of another: such a pair is left out.
-fn leave_out_conflicts<T>(
-    rows: &mut Vec<T>,
-    table: &str,
-    ignored: &mut Vec<String>,
-    pair: impl Fn(&T) -> (u32, u32),
-) {
-    let readers: HashSet<u32> = rows.iter().map(|row| pair(row).1).collect();
-    rows.retain(|row| {
-        let (writer, reader) = pair(row);
-        let conflicts = readers.contains(&writer);
-        if conflicts {
-            ignored.push(format!(
-                "{table} ({writer}, {reader}): incompatible entry, hostgroup {writer} is another entry's reader_hostgroup"
-            ));
-        }
-        !conflicts
-    });
 }
 
 fn table<T>(

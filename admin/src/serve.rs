@@ -2,6 +2,7 @@
 
 use crate::Admin;
 use crate::answer::Answer;
+use std::time::Duration;
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
@@ -11,12 +12,17 @@ use wire::{ColumnType, WireError};
 
 /// Largest statement a client may send, in bytes.
 const MAX_PACKET: usize = 64 << 20;
+/// How long an idle client may stay: the wait_timeout that clients are told.
+const IDLE_LIMIT: Duration = Duration::from_secs(28_800);
+/// How long a client may take nothing of its result before it is given up.
+const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 impl Admin {
     /// Serves one accepted admin connection to its end: login against `accounts`, then statements.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
         let (peer, id) = (accepted.peer, accepted.id);
         let served = login(accepted.socket, id, options, accounts).and_then(|(mut channel, login)| {
+            channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT))?;
             serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self })
         });
         match served {

@@ -22,17 +22,42 @@ const DATABASE: &str = "pointsman.db";
 const LOCK: &str = "pointsman.lock";
 /// Longest value and statement, in bytes.
 const LENGTH_LIMIT: i32 = 64 << 20;
-/// A deeper expression could overflow the stack of the thread that runs it.
-const EXPRESSION_DEPTH: i32 = 200;
+/// Deeper expressions could overflow the stack of the thread that runs them.
+const DEPTH: i32 = 200;
 /// Virtual machine steps between looks at the clock.
 const STEPS: i32 = 10_000;
+
+/// When a client's statement must end.
+#[derive(Default)]
+pub(crate) struct TimeLimit {
+    /// Set while a client's statement runs.
+    statement: Mutex<Option<Instant>>,
+    /// Set when the daemon stops.
+    shutdown: Mutex<Option<Instant>>,
+}
+
+impl TimeLimit {
+    /// Ends statements after `grace`, those that run and those to come.
+    pub fn stop_within(&self, grace: Duration) {
+        *self.shutdown.lock() = Some(Instant::now() + grace);
+    }
+
+    fn is_client_statement(&self) -> bool {
+        self.statement.lock().is_some()
+    }
+
+    fn is_over(&self) -> bool {
+        let statement = *self.statement.lock();
+        let shutdown = *self.shutdown.lock();
+        statement.is_some_and(|end| Instant::now() > shutdown.map_or(end, |shutdown| shutdown.min(end)))
+    }
+}
 
 /// The open database.
 pub(crate) struct Store {
     pub conn: Connection,
     pub live: Registered,
-    /// Set while a statement of a client runs.
-    deadline: Arc<Mutex<Option<Instant>>>,
+    time_limit: Arc<TimeLimit>,
     /// Held as long as the store is open; a second daemon on the same directory cannot take it.
     _lock: File,
 }
@@ -48,10 +73,10 @@ impl Store {
         let path = datadir.join(DATABASE);
         create(&path)?;
         let live = Registered::default();
-        let deadline = Arc::default();
-        let conn = connect(&path, &live, &deadline).map_err(|error| explain(&path, &error))?;
+        let time_limit = Arc::default();
+        let conn = connect(&path, &live, &time_limit).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
-        let mut store = Self { conn, live, deadline, _lock: lock };
+        let mut store = Self { conn, live, time_limit, _lock: lock };
         store.prepare_tables(defaults).map_err(|error| explain(&path, &error))?;
         Ok(store)
     }
@@ -140,10 +165,15 @@ impl Store {
 
     /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
     pub fn client_statement(&self, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
-        *self.deadline.lock() = Some(Instant::now() + limit);
+        *self.time_limit.statement.lock() = Some(Instant::now() + limit);
         let answer = Answer::collect(&self.conn, sql);
-        *self.deadline.lock() = None;
+        *self.time_limit.statement.lock() = None;
         answer
+    }
+
+    /// The limit of clients' statements, to be changed while one runs.
+    pub fn time_limit(&self) -> Arc<TimeLimit> {
+        Arc::clone(&self.time_limit)
     }
 
     /// Runs a query of our own.
@@ -175,11 +205,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-fn connect(
-    path: &Path,
-    live: &Registered,
-    deadline: &Arc<Mutex<Option<Instant>>>,
-) -> rusqlite::Result<Connection> {
+fn connect(path: &Path, live: &Registered, time_limit: &Arc<TimeLimit>) -> rusqlite::Result<Connection> {
     let mut conn = Connection::open_in_memory()?;
     conn.busy_timeout(Duration::from_secs(5))?;
     let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
@@ -192,16 +218,19 @@ fn connect(
     )?;
     live.install(&conn)?;
     functions(&conn)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 20)?;
     conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)?;
     conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
-    let running = Arc::clone(deadline);
-    conn.authorizer(Some(move |context: AuthContext<'_>| match running.lock().is_some() {
+    let limit = Arc::clone(time_limit);
+    conn.authorizer(Some(move |context: AuthContext<'_>| match limit.is_client_statement() {
         true => authorize(&context.action),
         false => Authorization::Allow,
     }))?;
-    let running = Arc::clone(deadline);
-    conn.progress_handler(STEPS, Some(move || running.lock().is_some_and(|end| Instant::now() > end)))?;
+    let limit = Arc::clone(time_limit);
+    conn.progress_handler(STEPS, Some(move || limit.is_over()))?;
     Ok(conn)
 }
 

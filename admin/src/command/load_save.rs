@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::error::{failed, from_sqlite};
 use crate::tables::{self, Group};
 use crate::variables::registry::{self, VARIABLES};
-use crate::{Admin, ConfigSet, Published, Variables, read};
+use crate::{Admin, ConfigSet, Variables, read};
 use wire::SqlError;
 
 /// What a command moves: a group of tables, and for variables which of them.
@@ -95,36 +95,35 @@ fn answer(ignored: &[String]) -> Answer {
     Answer::Ok { affected: 0, info }
 }
 
+/// Returns what was left out, by the daemon or here; each is logged.
 fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
+    let runtime = admin.daemon()?;
     // Rows are read under the store's lock; the daemon publishes without it.
-    let (set, mut ignored) = {
-        let store = admin.store.lock();
-        match module.group {
-            Group::Servers => {
-                let (servers, ignored) = read::servers(&store.conn)?;
-                (ConfigSet::Servers(servers), ignored)
-            }
-            Group::Users => (ConfigSet::Users(read::users(&store.conn)?), Vec::new()),
-            Group::Variables => {
-                let rows = read::variables(&store.conn, module.prefix)?;
-                let base = admin.published.lock().variables.clone();
-                let (variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
-                (ConfigSet::Variables(Box::new(variables)), ignored)
-            }
-        }
-    };
+    let (set, mut ignored) = read_set(admin, module)?;
+    ignored.extend(runtime.publish(set.clone())?.ignored);
     ignored.iter().for_each(|entry| log::warn!("LOAD {}: {entry}", module.words));
-    let runtime = admin.runtime.read().clone();
-    let runtime = runtime.ok_or_else(|| failed("the daemon is starting; try again"))?;
-    let Published { ignored: more } = runtime.publish(set.clone())?;
     let mut published = admin.published.lock();
     match set {
         ConfigSet::Users(users) => published.users = users,
         ConfigSet::Variables(variables) => published.variables = Some(*variables),
         ConfigSet::Servers(_) => {}
     }
-    ignored.extend(more);
     Ok(ignored)
+}
+
+/// The module's rows in memory, typed, and what was left out.
+fn read_set(admin: &Admin, module: &Module) -> Result<(ConfigSet, Vec<String>), SqlError> {
+    let store = admin.store.lock();
+    match module.group {
+        Group::Servers => Ok((ConfigSet::Servers(read::servers(&store.conn)?), Vec::new())),
+        Group::Users => Ok((ConfigSet::Users(read::users(&store.conn)?), Vec::new())),
+        Group::Variables => {
+            let rows = read::variables(&store.conn, module.prefix)?;
+            let base = admin.published.lock().variables.clone();
+            let (variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
+            Ok((ConfigSet::Variables(Box::new(variables)), ignored))
+        }
+    }
 }
 
 /// Applies rows of global_variables to `base`. Unknown names are left out and reported; a value that does not fit refuses the whole.

@@ -70,7 +70,5 @@ fn command(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlError>> {
         "SHUTDOWN SLOW" => ProcessCommand::ShutdownSlow,
         _ => return None,
     };
-    let runtime = admin.runtime.read().clone();
-    let runtime = runtime.ok_or_else(|| failed("the daemon is starting; try again"));
-    Some(runtime.and_then(|runtime| runtime.command(process)).map(|()| Answer::done()))
+    Some(admin.daemon().and_then(|daemon| daemon.command(process)).map(|()| Answer::done()))
 }

@@ -5,6 +5,7 @@ mod layers;
 mod live;
 mod opening;
 mod sql;
+mod wire_sessions;
 
 use crate::*;
 use tempfile::TempDir;
@@ -15,6 +16,8 @@ struct Daemon {
     sets: Mutex<Vec<ConfigSet>>,
     commands: Mutex<Vec<ProcessCommand>>,
     refuse: Mutex<Option<SqlError>>,
+    /// What the next publications leave out.
+    ignore: Mutex<Vec<String>>,
 }
 
 impl Runtime for Daemon {
@@ -23,7 +26,7 @@ impl Runtime for Daemon {
             return Err(error);
         }
         self.sets.lock().push(set);
-        Ok(Published::default())
+        Ok(Published { ignored: self.ignore.lock().clone() })
     }
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
         self.commands.lock().push(command);

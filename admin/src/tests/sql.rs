@@ -90,6 +90,15 @@ fn a_statement_is_interrupted_at_its_limit() {
 }
 
 #[test]
+fn a_shutdown_interrupts_statements() {
+    let f = fixture();
+    f.admin.stop_within(Duration::from_millis(20));
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT MAX(i) FROM n";
+    assert!(f.error(endless).message.contains("interrupted"));
+    f.ok("SAVE MYSQL USERS TO DISK");
+}
+
+#[test]
 fn a_result_is_bounded() {
     let f = fixture();
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) \

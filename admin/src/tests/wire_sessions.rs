@@ -1,0 +1,121 @@
+//! Over the wire, with a client of MySQL.
+
+use super::*;
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
+use wire::login::{CAPABILITIES, ServerOptions};
+use wire::service::{Service, ServiceSpec};
+
+struct OnlyAdmin;
+
+impl Accounts for OnlyAdmin {
+    fn find(&self, user: &str) -> Option<Account> {
+        (user == "admin").then(|| Account { password: StoredPassword::parse("admin") })
+    }
+}
+
+struct Listener {
+    admin: Arc<Admin>,
+    service: Service,
+    port: u16,
+    _dir: TempDir,
+}
+
+fn listen() -> Listener {
+    let Fixture { admin, dir, .. } = fixture();
+    let admin = Arc::new(admin);
+    let options = ServerOptions {
+        server_version: "8.0.11".into(),
+        default_plugin: AuthPlugin::Native,
+        tls: None,
+        capabilities: CAPABILITIES,
+        timeout: Duration::from_secs(10),
+    };
+    let served = Arc::clone(&admin);
+    let service = Service::new(
+        ServiceSpec { name: "admin", stack: 2 << 20 },
+        Arc::new(|| 10),
+        Arc::new(move |accepted| served.serve(accepted, &options, &OnlyAdmin)),
+    );
+    let port = service.listen("127.0.0.1:0".parse().unwrap()).unwrap().port();
+    Listener { admin, service, port, _dir: dir }
+}
+
+impl Listener {
+    fn connect(&self, password: &str) -> mysql::Result<Conn> {
+        let options = OptsBuilder::new()
+            .ip_or_hostname(Some("127.0.0.1"))
+            .tcp_port(self.port)
+            .user(Some("admin"))
+            .pass(Some(password))
+            .prefer_socket(false)
+            .read_timeout(Some(Duration::from_secs(30)));
+        Conn::new(options)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.admin.stop_within(Duration::from_secs(1));
+        self.service.stop(Duration::from_secs(2));
+    }
+}
+
+#[test]
+fn a_client_configures_the_daemon() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    client.query_drop("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1,'a'),(2,'b')").unwrap();
+    assert_eq!(client.affected_rows(), 2);
+    let servers: Vec<(u32, String, Option<String>)> =
+        client.query("SELECT hostgroup_id, hostname, NULL FROM mysql_servers ORDER BY 1").unwrap();
+    assert_eq!(servers, [(1, "a".into(), None), (2, "b".into(), None)]);
+    client.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap();
+    client.query_drop("SET mysql-unheard_of='1'").unwrap();
+    assert_eq!(client.info_str(), "Unknown global variable: mysql-unheard_of");
+    client.select_db("main").unwrap();
+    let mut other = listener.connect("admin").unwrap();
+    assert_eq!(other.query_first("SELECT COUNT(*) FROM mysql_servers").unwrap(), Some(2));
+}
+
+#[test]
+fn columns_have_types() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let result = client.query_iter("SELECT hostgroup_id, hostname, 1+1 AS two FROM mysql_servers").unwrap();
+    let columns: Vec<_> =
+        result.columns().as_ref().iter().map(|c| (c.name_str().into_owned(), c.column_type())).collect();
+    use mysql::consts::ColumnType::{MYSQL_TYPE_LONGLONG as LONGLONG, MYSQL_TYPE_VAR_STRING as STRING};
+    let expected = [("hostgroup_id", LONGLONG), ("hostname", STRING), ("two", STRING)];
+    assert_eq!(columns, expected.map(|(name, kind)| (name.to_owned(), kind)));
+}
+
+#[test]
+fn errors_are_packets_and_the_connection_goes_on() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    for (sql, code, state) in [
+        ("SELEC 1", 1045, "28000"),
+        ("SET mysql-wait_timeout=-1", 1231, "42000"),
+        ("ATTACH 'x' AS y", 1045, "28000"),
+        ("SELECT @@unheard_of", 1193, "HY000"),
+    ] {
+        match client.query_drop(sql) {
+            Err(mysql::Error::MySqlError(error)) => {
+                assert_eq!((error.code, error.state.as_str()), (code, state), "{sql}");
+            }
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+    assert_eq!(client.query_first("SELECT 7").unwrap(), Some(7));
+}
+
+#[test]
+fn a_wrong_password_is_refused() {
+    let listener = listen();
+    match listener.connect("wrong") {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1045),
+        other => panic!("{:?}", other.map(drop)),
+    }
+}
