@@ -118,9 +118,9 @@ impl<'a> Reply<'a> {
         put_lenenc_int(&mut payload, last_insert_id);
         payload.extend_from_slice(&self.status.bits().to_le_bytes());
         payload.extend_from_slice(&[0, 0]); // warnings
-        if !self.capabilities.contains(CapabilityFlags::CLIENT_SESSION_TRACK) {
-            payload.extend_from_slice(info.as_bytes());
-        } else if !info.is_empty() {
+        // With its length even without CLIENT_SESSION_TRACK, where the documentation has the rest of the packet:
+        // servers write it so and clients read it so.
+        if !info.is_empty() {
             put_lenenc_bytes(&mut payload, info.as_bytes());
         }
         payload
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn ok_has_the_documented_form() {
         let bytes = written(CapabilityFlags::empty(), |r| r.ok(3, 300, "hi").unwrap());
-        assert_eq!(bytes, b"\x0B\0\0\x01\0\x03\xFC\x2C\x01\x02\0\0\0hi");
+        assert_eq!(bytes, b"\x0C\0\0\x01\0\x03\xFC\x2C\x01\x02\0\0\0\x02hi");
         let bytes = written(CapabilityFlags::CLIENT_SESSION_TRACK, |r| r.ok(0, 0, "hi").unwrap());
         assert_eq!(bytes, b"\x0A\0\0\x01\0\0\0\x02\0\0\0\x02hi");
     }
