@@ -24,6 +24,8 @@ const LOCK: &str = "pointsman.lock";
 const LENGTH_LIMIT: i32 = 64 << 20;
 /// Deeper expressions could overflow the stack of the thread that runs them.
 const DEPTH: i32 = 200;
+/// Longest LIKE pattern, in bytes: SQLite recurses on its wildcards.
+const PATTERN_LIMIT: i32 = 1_000;
 /// Virtual machine steps between looks at the clock.
 const STEPS: i32 = 10_000;
 
@@ -222,6 +224,7 @@ fn connect(path: &Path, live: &Registered, time_limit: &Arc<TimeLimit>) -> rusql
     conn.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, DEPTH)?;
     conn.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, DEPTH)?;
     conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 20)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_LIMIT)?;
     conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)?;
     conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
     let limit = Arc::clone(time_limit);
