@@ -74,50 +74,8 @@ fn ip(last: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, last])
 }
 
-fn variables() -> Variables {
-    let s = Duration::from_secs;
-    let ms = Duration::from_millis;
-    Variables {
-        admin_credentials: vec![],
-        admin_interfaces: String::new(),
-        mysql_interfaces: String::new(),
-        sqliteserver_interfaces: String::new(),
-        sqliteserver_read_only: false,
-        server_version: String::new(),
-        default_plugin_sha2: false,
-        max_allowed_packet: 1 << 26,
-        max_connections: 100,
-        wait_timeout: s(1000),
-        have_ssl: true,
-        multiplexing: true,
-        free_connections_pct: 10,
-        connect_timeout_client: s(10),
-        connect_timeout_server: s(1),
-        connect_timeout_server_max: s(10),
-        connect_retries_on_failure: 10,
-        connect_retries_delay: ms(1),
-        shun_on_failures: 5,
-        shun_recovery_time: s(10),
-        monitor_enabled: true,
-        monitor_username: "monitor".into(),
-        monitor_password: "monitor".into(),
-        monitor_history: s(7200),
-        monitor_connect_timeout: ms(600),
-        monitor_ping_interval: s(8),
-        monitor_read_only_interval: s(1),
-        monitor_read_only_timeout: ms(800),
-        monitor_read_only_max_timeout_count: 3,
-        monitor_writer_is_also_reader: true,
-        monitor_threads_max: 128,
-        dns_cache_ttl: s(300),
-        dns_cache_refresh_interval: s(60),
-        dns_server: None,
-        resolution_family: ResolutionFamily::System,
-    }
-}
-
 fn config(change: impl FnOnce(&mut Variables)) -> Arc<Config> {
-    let mut variables = variables();
+    let mut variables = Variables::default();
     change(&mut variables);
     Arc::new(Config::new(variables))
 }

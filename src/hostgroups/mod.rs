@@ -6,7 +6,7 @@ pub mod rows;
 mod select;
 mod status;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow};
 use std::collections::BTreeMap;

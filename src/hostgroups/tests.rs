@@ -9,7 +9,7 @@ use std::time::Duration;
 const WRITER: HostgroupId = 1;
 const READER: HostgroupId = 2;
 
-fn row(hostgroup_id: HostgroupId, hostname: &str) -> ServerRow {
+pub(crate) fn row(hostgroup_id: HostgroupId, hostname: &str) -> ServerRow {
     ServerRow {
         hostgroup_id,
         hostname: hostname.into(),
@@ -30,7 +30,7 @@ fn at(host: &str) -> Endpoint {
     Endpoint::new(host, 3306)
 }
 
-fn pair(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> ReplicationHostgroupRow {
+pub(crate) fn pair(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> ReplicationHostgroupRow {
     let (check_type, comment) = ("read_only".into(), String::new());
     ReplicationHostgroupRow { writer_hostgroup, reader_hostgroup, check_type, comment }
 }

@@ -1,38 +1,274 @@
 //! Connections of the monitor: opened as the monitor user, cached by address, port and TLS, never used for traffic.
 
 use crate::config::Config;
-use std::net::SocketAddr;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
-use wire::WireError;
-use wire::backend::TextResult;
+use std::time::{Duration, Instant};
+use wire::auth::Secret;
+use wire::backend::{Backend, ConnectOptions, TextResult};
+use wire::socket::Socket;
+use wire::{CapabilityFlags, WireError};
 
-/// The cache.
-pub struct Probes {}
+/// Idle connections kept for one address.
+const IDLE_LIMIT: usize = 4;
+/// Largest answer of a probe, in bytes.
+const ANSWER_LIMIT: usize = 1 << 20;
+/// utf8mb4_general_ci, which every server knows.
+const COLLATION: u16 = 45;
+/// What servers show as the origin of these connections.
+const ATTRIBUTES: &[(&str, &str)] = &[("program_name", "pointsman_monitor")];
+
+/// Address and whether TLS is used on it.
+type Key = (SocketAddr, bool);
+/// The monitor's user and password.
+type Credentials = (String, String);
+
+struct Idle {
+    backend: Backend,
+    since: Instant,
+}
+
+/// A connection in use, or one that is being opened.
+struct Lent {
+    address: SocketAddr,
+    /// What ends its IO; `None` while it is being opened.
+    socket: Option<Socket>,
+    /// Whether it may become idle again.
+    keep: bool,
+    cut: bool,
+}
+
+#[derive(Default)]
+struct Inner {
+    idle: HashMap<Key, Vec<Idle>>,
+    lent: HashMap<u64, Lent>,
+    last: u64,
+    /// Whose the connections are that are idle or may become so.
+    credentials: Credentials,
+    closed: bool,
+}
+
+/// The cache. Its lock is never held across IO.
+pub struct Probes {
+    config: Arc<Config>,
+    inner: Mutex<Inner>,
+}
 
 impl Probes {
     /// An empty cache.
-    pub fn new(_config: Arc<Config>) -> Self {
-        unimplemented!()
+    pub fn new(config: Arc<Config>) -> Self {
+        Self { config, inner: Mutex::default() }
     }
     /// Runs one statement: takes a cached connection or opens one (mysql-monitor_connect_timeout), then waits at most `timeout` for the answer. The connection is
     /// kept if the statement gave a result or an SQL error (ERR 1146 included), destroyed otherwise. `server_name` is for TLS alone.
+    ///
+    /// The statement must be one that may run twice: a cached connection that the server closed while it was idle is
+    /// replaced by a new one.
     pub fn query(
         &self,
-        _address: SocketAddr,
-        _tls: bool,
-        _server_name: &str,
-        _sql: &str,
-        _timeout: Duration,
+        address: SocketAddr,
+        tls: bool,
+        server_name: &str,
+        sql: &str,
+        timeout: Duration,
     ) -> Result<TextResult, WireError> {
-        unimplemented!()
+        let key = (address, tls);
+        let variables = self.config.variables();
+        let credentials = (variables.monitor_username.clone(), variables.monitor_password.clone());
+        let (slot, idle) = self.lend(key, &credentials);
+        if let Some(mut backend) = idle {
+            let result = backend.query(sql, ANSWER_LIMIT, Instant::now() + timeout);
+            match result {
+                Err(error) if died_idle(&error) => {}
+                result => return slot.conclude(key, backend, result),
+            }
+        }
+        let mut backend = self.open(&slot, tls, server_name, &credentials)?;
+        let result = backend.query(sql, ANSWER_LIMIT, Instant::now() + timeout);
+        slot.conclude(key, backend, result)
     }
     /// Closes cached connections to an address, whatever their TLS; ones in use now are closed when their statement ends.
-    pub fn purge(&self, _address: SocketAddr) {
-        unimplemented!()
+    pub fn purge(&self, address: SocketAddr) {
+        let mut inner = self.inner.lock();
+        let closing = [false, true].map(|tls| inner.idle.remove(&(address, tls)).unwrap_or_default());
+        inner.lent.values_mut().filter(|lent| lent.address == address).for_each(|lent| lent.keep = false);
+        drop(inner);
+        quit(closing.into_iter().flatten());
     }
-    /// Closes everything.
+    /// Closes connections that were idle for more than ten ping intervals.
+    pub fn sweep(&self) {
+        let longest = self.longest_idle();
+        let now = Instant::now();
+        let mut closing = Vec::new();
+        self.inner.lock().idle.retain(|_, list| {
+            closing.extend(list.extract_if(.., |idle| now.duration_since(idle.since) > longest));
+            !list.is_empty()
+        });
+        quit(closing);
+    }
+    /// Ends the statements under way with an error, for a prompt stop.
+    pub fn cut(&self) {
+        for lent in self.inner.lock().lent.values_mut() {
+            lent.cut = true;
+            lent.keep = false;
+            if let Some(socket) = &lent.socket {
+                socket.shutdown(Shutdown::Both);
+            }
+        }
+    }
+    /// Closes everything, for good.
     pub fn close(&self) {
-        unimplemented!()
+        let mut inner = self.inner.lock();
+        inner.closed = true;
+        let closing = std::mem::take(&mut inner.idle);
+        drop(inner);
+        self.cut();
+        quit(closing.into_values().flatten());
+    }
+
+    /// A slot, and the connection used last if there is one. Connections of other credentials do not survive this.
+    fn lend(&self, key: Key, credentials: &Credentials) -> (Slot<'_>, Option<Backend>) {
+        let longest = self.longest_idle();
+        let mut closing = Vec::new();
+        let mut inner = self.inner.lock();
+        if inner.credentials != *credentials {
+            inner.credentials = credentials.clone();
+            closing.extend(inner.idle.drain().flat_map(|(_, list)| list));
+            inner.lent.values_mut().for_each(|lent| lent.keep = false);
+        }
+        let mut found = inner.idle.get_mut(&key).and_then(Vec::pop);
+        if found.as_ref().is_some_and(|idle| idle.since.elapsed() > longest) {
+            closing.extend(found.take());
+        }
+        inner.last += 1;
+        let id = inner.last;
+        let socket = found.as_ref().map(|idle| idle.backend.channel.stream().socket().clone());
+        let cut = inner.closed;
+        inner.lent.insert(id, Lent { address: key.0, socket, keep: true, cut });
+        drop(inner);
+        quit(closing);
+        (Slot { probes: self, id }, found.map(|idle| idle.backend))
+    }
+    fn open(
+        &self,
+        slot: &Slot<'_>,
+        tls: bool,
+        server_name: &str,
+        (user, password): &Credentials,
+    ) -> Result<Backend, WireError> {
+        let address = slot.forget_socket()?;
+        let secret = if password.is_empty() { Secret::Empty } else { Secret::Clear(password.clone()) };
+        let deadline = Instant::now() + self.config.variables().monitor_connect_timeout;
+        let mut backend = Backend::connect(&ConnectOptions {
+            address,
+            tls,
+            server_name,
+            user,
+            secret: &secret,
+            database: None,
+            capabilities: CapabilityFlags::CLIENT_CONNECT_ATTRS,
+            collation: COLLATION,
+            attributes: ATTRIBUTES,
+            deadline,
+        })?;
+        slot.set_socket(backend.channel.stream().socket())?;
+        // The server, too, is to give up a connection that nobody closes. One that cannot is no worse to probe.
+        let seconds = self.longest_idle().as_secs().max(1);
+        match backend.query(&format!("SET wait_timeout={seconds}"), ANSWER_LIMIT, deadline) {
+            Ok(_) | Err(WireError::Sql(_)) => Ok(backend),
+            Err(error) => Err(error),
+        }
+    }
+    fn longest_idle(&self) -> Duration {
+        self.config.variables().monitor_ping_interval.saturating_mul(10)
+    }
+}
+
+/// One entry of `lent`, taken out when this goes.
+struct Slot<'a> {
+    probes: &'a Probes,
+    id: u64,
+}
+
+impl Slot<'_> {
+    /// Keeps or destroys the connection after its statement.
+    fn conclude(
+        self,
+        key: Key,
+        mut backend: Backend,
+        result: Result<TextResult, WireError>,
+    ) -> Result<TextResult, WireError> {
+        let sound = match &result {
+            Ok(_) => true,
+            Err(WireError::Sql(error)) => !ends_connection(error.code),
+            Err(_) => return result,
+        };
+        let mut inner = self.probes.inner.lock();
+        let keep = sound && !inner.closed && inner.lent.get(&self.id).is_some_and(|lent| lent.keep);
+        let list = inner.idle.entry(key).or_default();
+        if keep && list.len() < IDLE_LIMIT {
+            list.push(Idle { backend, since: Instant::now() });
+        } else {
+            drop(inner);
+            backend.quit();
+        }
+        result
+    }
+    /// Whether the slot was cut, and its address. The socket of the connection before, which is dead, is forgotten.
+    fn forget_socket(&self) -> Result<SocketAddr, WireError> {
+        let mut inner = self.probes.inner.lock();
+        match inner.lent.get_mut(&self.id).filter(|lent| !lent.cut) {
+            Some(lent) => {
+                lent.socket = None;
+                Ok(lent.address)
+            }
+            None => Err(WireError::Io(ErrorKind::ConnectionAborted.into())),
+        }
+    }
+    fn set_socket(&self, socket: &Socket) -> Result<(), WireError> {
+        let mut inner = self.probes.inner.lock();
+        match inner.lent.get_mut(&self.id).filter(|lent| !lent.cut) {
+            Some(lent) => {
+                lent.socket = Some(socket.clone());
+                Ok(())
+            }
+            None => Err(WireError::Io(ErrorKind::ConnectionAborted.into())),
+        }
+    }
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.probes.inner.lock().lent.remove(&self.id);
+    }
+}
+
+/// Whether an error says that time ran out.
+pub fn is_timeout(error: &WireError) -> bool {
+    matches!(error, WireError::Io(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
+}
+
+/// Whether a cached connection had ended before the statement reached the server: closed, perhaps after a farewell that no
+/// statement asked for.
+fn died_idle(error: &WireError) -> bool {
+    match error {
+        WireError::Closed | WireError::Malformed(_) => true,
+        WireError::Io(_) => !is_timeout(error),
+        WireError::Sql(error) => ends_connection(error.code),
+        WireError::TooLarge { .. } | WireError::Tls(_) => false,
+    }
+}
+
+/// ER_CLIENT_INTERACTION_TIMEOUT, ER_SERVER_SHUTDOWN and MariaDB's ER_CONNECTION_KILLED: the server closes after these.
+fn ends_connection(code: u16) -> bool {
+    matches!(code, 4031 | 1053 | 1927)
+}
+
+fn quit(connections: impl IntoIterator<Item = Idle>) {
+    for mut idle in connections {
+        idle.backend.quit();
     }
 }
