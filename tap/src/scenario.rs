@@ -45,6 +45,14 @@ impl Scenario {
         self.command_line.simulator.port
     }
 
+    /// One test: the deployment with this blue writer hostgroup gets `status`. If not, the one it has is shown.
+    pub fn expect_status(&mut self, tap: &mut Emitter, writer_hostgroup: u32, status: &str) {
+        let reached = self.admin.wait_until(&admin::status_is(writer_hostgroup, status));
+        if !tap.ok_result(reached, &format!("status {status}")) {
+            tap.diag(&format!("status is {:?}", self.admin.scalar(&admin::status_query(writer_hostgroup))));
+        }
+    }
+
     /// The IP of the backend that answers a new client whose hostgroup is `hostgroup`.
     pub fn answering_ip(&mut self, hostgroup: u32) -> Result<String, Error> {
         admin::route_clients(&mut self.admin, &self.command_line.client.username, hostgroup)?;

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         let cluster = hosts::cluster_1_green_a(scenario.server_port());
         let baseline = publish_available_topology(scenario, &cluster)?;
         configure_deployment(scenario, &cluster)?;
-        test_status(tap, scenario);
+        scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
         test_green_writer_row(tap, scenario, &cluster)?;
         test_probe_order(tap, scenario, &cluster, baseline)
     })
@@ -33,11 +33,6 @@ fn publish_available_topology(scenario: &mut Scenario, cluster: &RdsBgdCluster) 
 fn configure_deployment(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     let members = [(HOSTGROUPS.writer, &cluster.blue_writer), (HOSTGROUPS.reader, &cluster.blue_readers[0])];
     admin::configure_deployment(&mut scenario.admin, HOSTGROUPS, &members)
-}
-
-fn test_status(tap: &mut Emitter, scenario: &mut Scenario) {
-    let available = scenario.admin.wait_until(&admin::status_is(HOSTGROUPS.writer, "AVAILABLE"));
-    tap.ok_result(available, "the deployment becomes AVAILABLE");
 }
 
 fn test_green_writer_row(

@@ -42,7 +42,7 @@ fn configure(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Err
 }
 
 fn test_available(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
-    expect_status(tap, scenario, "AVAILABLE");
+    scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
     expect_writer_in_place(tap, scenario, cluster, "AVAILABLE")?;
     expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.blue_writer, "AVAILABLE: writer hostgroup")?;
     expect_answer(tap, scenario, HOSTGROUPS.reader, blue_reader(cluster), "AVAILABLE: reader hostgroup")?;
@@ -60,7 +60,7 @@ fn test_initiated(
     cluster: &RdsBgdCluster,
 ) -> Result<u128, Error> {
     publish(scenario, cluster, "SWITCHOVER_INITIATED")?;
-    expect_status(tap, scenario, "WRITER_SWITCHOVER_INITIATED");
+    scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_INITIATED");
     let suppressed_since = scenario::now_us();
     expect_writer_in_place(tap, scenario, cluster, "INITIATED")?;
     thread::sleep(SUPPRESSION_WINDOW);
@@ -80,7 +80,7 @@ fn test_in_progress_and_post_processing(
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
     publish(scenario, cluster, "SWITCHOVER_IN_PROGRESS")?;
-    expect_status(tap, scenario, "WRITER_SWITCHOVER_IN_PROGRESS");
+    scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_IN_PROGRESS");
     let demoted = admin::online_in(HOSTGROUPS.reader, &cluster.blue_writer);
     tap.ok(scenario.admin.holds(&demoted)?, "IN_PROGRESS: the blue writer is in the reader hostgroup");
     let removed = admin::absent_from(HOSTGROUPS.writer, &cluster.blue_writer);
@@ -105,7 +105,7 @@ fn test_post_processing(
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
     publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
-    expect_status(tap, scenario, "WRITER_SWITCHOVER_POST_PROCESSING");
+    scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_POST_PROCESSING");
     let drained = scenario.admin.wait_until(&format!("{}=0", admin::pooled(blue_reader(cluster))));
     tap.ok_result(drained, "POST_PROCESSING: connections to blue are gone");
     expect_writer_in_place(tap, scenario, cluster, "POST_PROCESSING")?;
@@ -151,7 +151,7 @@ fn test_completed(
     suppressed_since: u128,
 ) -> Result<(), Error> {
     scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())?;
-    expect_status(tap, scenario, "READER_SWITCHOVER_IN_PROGRESS");
+    scenario.expect_status(tap, HOSTGROUPS.writer, "READER_SWITCHOVER_IN_PROGRESS");
     expect_writer_in_place(tap, scenario, cluster, "COMPLETED")?;
     expect_answer(
         tap,
@@ -167,7 +167,7 @@ fn test_completed(
 
 fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     scenario.simulator.topology_delete(&cluster.get_writers())?;
-    expect_status(tap, scenario, "NONE");
+    scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     // Without a retry: the drain is finished when NONE is published.
     let drained = scenario.admin.holds(&format!("{}=0", admin::pooled(&cluster.green_writer)))?;
     tap.ok(drained, "drained: the green pool is empty");
@@ -185,11 +185,6 @@ fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdClus
 
 fn publish(scenario: &mut Scenario, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
     scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
-}
-
-fn expect_status(tap: &mut Emitter, scenario: &mut Scenario, status: &str) {
-    let reached = scenario.admin.wait_until(&admin::status_is(HOSTGROUPS.writer, status));
-    tap.ok_result(reached, &format!("status {status}"));
 }
 
 fn expect_writer_in_place(

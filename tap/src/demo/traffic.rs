@@ -67,10 +67,6 @@ impl Traffic {
 
     /// Lets every client finish its statement, and adds up.
     pub fn finish(mut self) -> Totals {
-        self.join()
-    }
-
-    fn join(&mut self) -> Totals {
         self.stop.store(true, Ordering::Relaxed);
         let totals = |client: JoinHandle<Totals>| {
             client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -81,7 +77,11 @@ impl Traffic {
 
 impl Drop for Traffic {
     fn drop(&mut self) {
-        self.join();
+        self.stop.store(true, Ordering::Relaxed);
+        for client in self.clients.drain(..) {
+            // The demonstration has failed already; a client's panic has been printed.
+            let _ = client.join();
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub fn run(mut command: Command, log_file: &Path, timeout: Duration, interrupt: 
     let started = Instant::now();
     let mut report = Report::default();
     let ended = start(&mut command, log_file)
-        .map_err(|error| format!("cannot run it: {error}"))
+        .map_err(|error| format!("cannot run {}: {error}", Path::new(command.get_program()).display()))
         .and_then(|running| watch(running, started + timeout, interrupt, &mut report));
     let tests = report.tests_run();
     let problems = match ended {
@@ -173,6 +173,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let command = Command::new(directory.path().join("missing"));
         let outcome = run(command, &directory.path().join("log"), LONG, &Interrupt::default());
-        assert!(outcome.problems[0].starts_with("cannot run it"), "{outcome:?}");
+        assert!(outcome.problems[0].starts_with("cannot run "), "{outcome:?}");
     }
 }

@@ -54,6 +54,7 @@ impl RunError {
 /// Runs what `options` say, printing as it happens. Whether everything passed.
 pub fn run(options: &Options) -> Result<bool, RunError> {
     let names = Registry::read(&options.groups_dir)?.binaries(&options.group, options.only.as_deref())?;
+    let binaries = binaries_dir(options)?;
     let settings = network_settings(options.isolation)?;
     let interrupt = Interrupt::register().map_err(RunError::io("taking over signals"))?;
     let logs = &options.logs;
@@ -66,7 +67,7 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
     let command_line = daemon.command_line();
     set_up(options, &command_line).inspect_err(|_| print_log_tail(&daemon))?;
 
-    let tallies = run_all(&names, options, &mut daemon, &interrupt)?;
+    let tallies = run_all(&names, &binaries, options, &mut daemon, &interrupt);
     let failed = tallies.iter().any(|tally| tally.failed > 0);
     if failed {
         print_log_tail(&daemon);
@@ -86,17 +87,17 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
 /// Runs every binary `options.repeat` times, until a signal arrives or the daemon ends.
 fn run_all(
     names: &[String],
+    binaries: &Path,
     options: &Options,
     daemon: &mut Daemon,
     interrupt: &Interrupt,
-) -> Result<Vec<Tally>, RunError> {
-    let binaries = binaries_dir(options)?;
+) -> Vec<Tally> {
     let command_line = daemon.command_line();
     let mut tallies: Vec<_> = names.iter().map(|name| Tally::new(name)).collect();
     for round in 1..=options.repeat {
         for tally in &mut tallies {
             if interrupt.raised() || daemon.ended().is_some() {
-                return Ok(tallies);
+                return tallies;
             }
             let mut command = Command::new(binaries.join(&tally.name));
             command.envs(command_line.to_environment());
@@ -109,7 +110,7 @@ fn run_all(
             tally.add(&outcome);
         }
     }
-    Ok(tallies)
+    tallies
 }
 
 /// The daemon's `--set` values: none inside a namespace, where the usual ports are free.
@@ -120,7 +121,8 @@ fn network_settings(isolation: bool) -> Result<Vec<(String, String)>, RunError> 
         return Ok(Vec::new());
     }
     if isolation {
-        println!("No network namespace, using free ports of the host's loopback: {}", isolation::enter());
+        let reason = isolation::enter();
+        println!("No network namespace, using free ports of the host's loopback: {reason}");
     }
     Ok(free_port_settings()?)
 }

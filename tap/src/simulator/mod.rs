@@ -12,6 +12,7 @@ pub use cluster::{RdsBgdCluster, RdsBgdHost, RdsBgdTopologyRow};
 pub use probe_log::{RdsBgdProbeKind, RdsBgdProbeLog};
 
 use crate::connection::{Connection, Credentials, Error};
+use std::num::NonZeroU16;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -71,20 +72,13 @@ impl RdsBgdSimulator {
         self.write(&sql::topology_drop(backends))
     }
 
-    /// On `backends`: the metadata query fails with `error_code`, which must not be 0. 1146 also makes the
-    /// table absent; rows stay as they are.
+    /// On `backends`: the metadata query fails with `error_code`. 1146 also makes the table absent; rows stay as they are.
     pub fn topology_error(
         &mut self,
         backends: &[Endpoint],
-        error_code: u16,
+        error_code: NonZeroU16,
         message: &str,
     ) -> Result<(), Error> {
-        if error_code == 0 {
-            return Err(self
-                .cluster
-                .control
-                .answer_error("topology_error", "error code 0 means no error".into()));
-        }
         self.write(&sql::topology_error(backends, error_code, message))
     }
 

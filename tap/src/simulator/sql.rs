@@ -3,6 +3,7 @@
 
 use super::RdsBgdTopologyRow;
 use crate::connection::{Endpoint, quote};
+use std::num::NonZeroU16;
 
 /// ER_NO_SUCH_TABLE
 const NO_SUCH_TABLE: u16 = 1146;
@@ -44,11 +45,9 @@ pub fn topology_drop(backends: &[Endpoint]) -> Vec<String> {
 }
 
 /// Error 1146 says that the table is absent, any other that it is there but cannot be read.
-pub fn topology_error(backends: &[Endpoint], error_code: u16, message: &str) -> Vec<String> {
-    backends
-        .iter()
-        .map(|backend| control(backend, error_code != NO_SUCH_TABLE, error_code, message))
-        .collect()
+pub fn topology_error(backends: &[Endpoint], error_code: NonZeroU16, message: &str) -> Vec<String> {
+    let code = error_code.get();
+    backends.iter().map(|backend| control(backend, code != NO_SUCH_TABLE, code, message)).collect()
 }
 
 pub fn cleanup() -> Vec<String> {
@@ -136,10 +135,10 @@ mod tests {
 
     #[test]
     fn only_error_1146_makes_the_table_absent() {
-        let generic = topology_error(&backends(), 1105, "it's broken");
+        let generic = topology_error(&backends(), NonZeroU16::new(1105).unwrap(), "it's broken");
         assert_eq!(generic.len(), 2);
         assert!(generic[0].ends_with("VALUES ('127.10.0.11',3306,1,1105,'it''s broken')"), "{}", generic[0]);
-        let absent = topology_error(&backends()[..1], 1146, "gone");
+        let absent = topology_error(&backends()[..1], NonZeroU16::new(1146).unwrap(), "gone");
         assert!(absent[0].ends_with("VALUES ('127.10.0.11',3306,0,1146,'gone')"), "{}", absent[0]);
     }
 
