@@ -77,11 +77,11 @@ impl Session {
             Statement::System(items) => self.system(&items, reply),
             Statement::ShowTables(pattern) => {
                 let sql = "SELECT name AS tables FROM sqlite_master WHERE type IN ('table', 'view')
-                    AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name LIKE ?1 ORDER BY name";
+                    AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name LIKE ?1 ESCAPE '\\' ORDER BY name";
                 self.select(sql, [pattern.unwrap_or("%".into())], reply)
             }
             Statement::ShowDatabases(pattern) => {
-                let sql = "SELECT 'main' AS \"Database\" WHERE 'main' LIKE ?1";
+                let sql = "SELECT 'main' AS \"Database\" WHERE 'main' LIKE ?1 ESCAPE '\\'";
                 self.select(sql, [pattern.unwrap_or("%".into())], reply)
             }
             Statement::ShowCreateTable(name) => {
