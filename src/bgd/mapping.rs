@@ -1,6 +1,6 @@
 //! Which green server stands for which blue one.
 
-use crate::hostgroups::{Endpoint, ServerStatus};
+use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, ServerStatus};
 use admin::rows::BgdHostgroupRow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -38,6 +38,25 @@ pub struct Members {
 }
 
 impl Members {
+    /// The servers of a deployment as they are placed now. OFFLINE_HARD ones are there for their connections alone and left out.
+    pub fn of(hostgroups: &Hostgroups, row: &BgdHostgroupRow) -> Self {
+        let members = |hostgroup: HostgroupId| -> Vec<Member> {
+            let present =
+                hostgroups.members(hostgroup).filter(|(_, s)| s.status != ServerStatus::OfflineHard);
+            let member = present.map(|(endpoint, server)| Member {
+                endpoint: endpoint.clone(),
+                use_ssl: server.row.use_ssl,
+                status: server.status,
+            });
+            member.collect()
+        };
+        Self {
+            blue_writers: members(row.writer_hostgroup),
+            blue_readers: members(row.reader_hostgroup),
+            green_writers: row.green_writer_hostgroup.map(members).unwrap_or_default(),
+            green_readers: row.green_reader_hostgroup.map(members).unwrap_or_default(),
+        }
+    }
     /// The green writer's row for a target host; names are compared without case here alone. An OFFLINE_HARD one is as good
     /// as absent: it is there for its connections, or to be restored.
     pub fn green_writer(&self, host: &str, port: u16) -> Option<&Member> {
@@ -187,16 +206,11 @@ mod tests {
     use std::time::Duration;
 
     fn row(green: Option<u32>) -> BgdHostgroupRow {
+        let green_reader_hostgroup = green.map(|id| id + 1);
         BgdHostgroupRow {
-            writer_hostgroup: 10,
-            reader_hostgroup: 20,
             green_writer_hostgroup: green,
-            green_reader_hostgroup: green.map(|id| id + 1),
-            active: true,
-            writer_is_also_reader: false,
-            check_interval_ms: 1000,
-            check_timeout_ms: 800,
-            comment: String::new(),
+            green_reader_hostgroup,
+            ..crate::bgd::fixtures::row()
         }
     }
     fn member(host: &str, use_ssl: bool, status: ServerStatus) -> Member {

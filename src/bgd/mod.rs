@@ -1,10 +1,16 @@
 //! Blue/green deployments: a pure machine for each, a worker thread that performs what it says, and the dispatcher that keeps
 //! one worker for each active deployment with an eligible blue writer.
 
+mod control;
+mod dispatcher;
+#[cfg(test)]
+mod fixtures;
 pub mod machine;
 pub mod mapping;
+mod perform;
 pub mod phase;
 pub mod topology;
+mod worker;
 
 use crate::config::Config;
 use crate::dns::Dns;
@@ -13,8 +19,7 @@ use crate::monitor::suppression::Suppression;
 use crate::pool::Backends;
 use std::sync::Arc;
 
-/// The dispatcher thread and its workers.
-pub struct Dispatcher {}
+pub use dispatcher::Dispatcher;
 
 /// What a worker acts on.
 #[derive(Clone)]
@@ -29,15 +34,4 @@ pub struct Effects {
     pub probes: Arc<Probes>,
     /// read_only suppression.
     pub suppression: Arc<Suppression>,
-}
-
-impl Dispatcher {
-    /// Starts the dispatcher (10 ms tick).
-    pub fn start(_effects: Effects) -> std::io::Result<Self> {
-        unimplemented!()
-    }
-    /// Stops it: every worker rolls back its active state and is joined.
-    pub fn stop(&self) {
-        unimplemented!()
-    }
 }

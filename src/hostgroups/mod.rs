@@ -88,6 +88,12 @@ impl Hostgroups {
     pub fn members(&self, hostgroup: HostgroupId) -> impl Iterator<Item = (&Endpoint, &Server)> {
         self.groups.get(&hostgroup).into_iter().flatten()
     }
+    /// Servers that mysql_servers gives a hostgroup, OFFLINE_HARD ones left out, wherever they are placed now.
+    pub fn configured(&self, hostgroup: HostgroupId) -> impl Iterator<Item = (&Endpoint, &ServerRow)> {
+        let first = (hostgroup, Endpoint::new("", 0));
+        let rows = self.configured.range(first..).take_while(move |((id, _), _)| *id == hostgroup);
+        rows.map(|((_, endpoint), row)| (endpoint, row))
+    }
     /// Every (hostgroup, endpoint, server), ordered.
     pub fn all(&self) -> impl Iterator<Item = (HostgroupId, &Endpoint, &Server)> {
         self.groups

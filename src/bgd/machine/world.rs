@@ -1,26 +1,13 @@
 //! What the actions would do to the world, for tests of the machine.
 
 use super::*;
+pub use crate::bgd::fixtures::row;
 use crate::bgd::mapping::{GreenAddress, Member};
 use crate::hostgroups::ServerStatus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 pub const TARGET: &str = "db-green-1.x";
-
-pub fn row() -> BgdHostgroupRow {
-    BgdHostgroupRow {
-        writer_hostgroup: 10,
-        reader_hostgroup: 20,
-        green_writer_hostgroup: Some(30),
-        green_reader_hostgroup: Some(40),
-        active: true,
-        writer_is_also_reader: false,
-        check_interval_ms: 1000,
-        check_timeout_ms: 800,
-        comment: String::new(),
-    }
-}
 
 pub fn online(host: &str) -> Member {
     Member { endpoint: Endpoint::new(host, 3306), use_ssl: false, status: ServerStatus::Online }

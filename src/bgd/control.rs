@@ -1,0 +1,91 @@
+//! What the dispatcher tells a worker.
+
+use admin::rows::BgdHostgroupRow;
+use parking_lot::{Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+/// The longest a worker sleeps without looking up.
+const NAP: Duration = Duration::from_millis(50);
+
+/// How long a new configuration rests before a worker takes it up. Whoever changes servers usually publishes the topology that
+/// goes with them right after, and a poll in between would pair the new servers with the old topology.
+const REFRESH_DELAY: Duration = Duration::from_millis(40);
+
+/// One worker's mailbox.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    orders: Mutex<Orders>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    stop: bool,
+    refresh: Option<(Instant, BgdHostgroupRow)>,
+}
+
+impl Control {
+    /// Asks the worker to roll back and end.
+    pub fn stop(&self) {
+        self.orders.lock().stop = true;
+        self.changed.notify_all();
+    }
+    /// Whether the worker has been asked to end.
+    pub fn stopping(&self) -> bool {
+        self.orders.lock().stop
+    }
+    /// Hands the worker a new configuration.
+    pub fn refresh(&self, row: BgdHostgroupRow) {
+        self.orders.lock().refresh = Some((Instant::now() + REFRESH_DELAY, row));
+        self.changed.notify_all();
+    }
+    /// The configuration to take up now, if there is one.
+    pub fn take_refresh(&self) -> Option<BgdHostgroupRow> {
+        let mut orders = self.orders.lock();
+        let due = orders.refresh.as_ref().is_some_and(|(due, _)| *due <= Instant::now());
+        if due { orders.refresh.take().map(|(_, row)| row) } else { None }
+    }
+    /// Sleeps until `until`, or until there is an order to follow or `interrupted` says so.
+    pub fn wait(&self, until: Instant, interrupted: impl Fn() -> bool) {
+        let mut orders = self.orders.lock();
+        loop {
+            let now = Instant::now();
+            let due = orders.refresh.as_ref().map(|(due, _)| *due);
+            if orders.stop || now >= until || due.is_some_and(|due| due <= now) || interrupted() {
+                return;
+            }
+            let wake = due.map_or(until, |due| due.min(until)).min(now + NAP);
+            self.changed.wait_until(&mut orders, wake);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_to_stop_ends_the_sleep() {
+        let control = Control::default();
+        assert!(!control.stopping());
+        control.stop();
+        control.wait(Instant::now() + Duration::from_secs(3600), || false);
+        assert!(control.stopping());
+    }
+
+    #[test]
+    fn an_interruption_ends_the_sleep() {
+        Control::default().wait(Instant::now() + Duration::from_secs(3600), || true);
+    }
+
+    #[test]
+    fn a_configuration_rests_before_it_is_taken_up_once() {
+        let control = Control::default();
+        let handed = Instant::now();
+        control.refresh(super::super::fixtures::row());
+        control.wait(handed + Duration::from_secs(3600), || false);
+        assert!(handed.elapsed() >= REFRESH_DELAY);
+        assert!(control.take_refresh().is_some());
+        assert!(control.take_refresh().is_none());
+    }
+}

@@ -1,0 +1,282 @@
+//! Keeps one worker for each active deployment that has an eligible blue writer.
+
+use super::Effects;
+use super::worker::{End, Worker};
+use crate::hostgroups::{HostgroupId, Hostgroups, ServerStatus};
+use admin::rows::BgdHostgroupRow;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often the configuration's generation is looked at.
+const TICK: Duration = Duration::from_millis(10);
+
+/// How long a deployment waits for another worker after its last one panicked or could not be started.
+const RESTART_DELAY: Duration = Duration::from_secs(1);
+
+/// The dispatcher thread and its workers.
+pub struct Dispatcher {
+    stop: Arc<Stop>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Stop {
+    asked: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Dispatcher {
+    /// Starts the dispatcher (10 ms tick).
+    pub fn start(effects: Effects) -> std::io::Result<Self> {
+        let stop = Arc::new(Stop::default());
+        let seen = stop.clone();
+        let thread = Builder::new().name("bgd-dispatch".into()).spawn(move || {
+            let mut workers = Workers::new(effects);
+            let mut asked = seen.asked.lock();
+            while !*asked {
+                MutexGuard::unlocked(&mut asked, || workers.tick(Instant::now()));
+                if !*asked {
+                    seen.changed.wait_for(&mut asked, TICK);
+                }
+            }
+            drop(asked);
+            workers.stop();
+        })?;
+        Ok(Self { stop, thread: Mutex::new(Some(thread)) })
+    }
+    /// Stops it: every worker rolls back its active state and is joined.
+    pub fn stop(&self) {
+        *self.stop.asked.lock() = true;
+        self.stop.changed.notify_all();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            log::error!("the blue/green dispatcher panicked");
+        }
+    }
+}
+
+impl Drop for Dispatcher {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// An active deployment as configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    row: BgdHostgroupRow,
+    checksum: u64,
+    /// It has a blue writer that is not OFFLINE_*.
+    eligible: bool,
+}
+
+impl Wanted {
+    /// Every active deployment, by writer hostgroup.
+    pub(super) fn all(hostgroups: &Hostgroups) -> BTreeMap<HostgroupId, Self> {
+        let active = hostgroups.deployments().iter().filter(|(_, deployment)| deployment.row.active);
+        let wanted = active.map(|(id, deployment)| {
+            let row = deployment.row.clone();
+            let eligible = configured_writer(hostgroups, *id) || placed_writer(hostgroups, *id);
+            (*id, Self { checksum: checksum(hostgroups, &row), row, eligible })
+        });
+        wanted.collect()
+    }
+}
+
+fn configured_writer(hostgroups: &Hostgroups, id: HostgroupId) -> bool {
+    hostgroups.configured(id).any(|(_, row)| !ServerStatus::from(row.status).is_offline())
+}
+
+fn placed_writer(hostgroups: &Hostgroups, id: HostgroupId) -> bool {
+    hostgroups.members(id).any(|(_, server)| !server.status.is_offline())
+}
+
+/// A change of it is a change of the deployment: its row and its eligible servers as configured, wherever they have been moved
+/// since. Weight and comments do not count (contract: "Deployment Checksum").
+fn checksum(hostgroups: &Hostgroups, row: &BgdHostgroupRow) -> u64 {
+    let mut hash = DefaultHasher::new();
+    let green = (row.green_writer_hostgroup, row.green_reader_hostgroup);
+    (row.writer_hostgroup, row.reader_hostgroup, green, row.writer_is_also_reader).hash(&mut hash);
+    (row.check_interval_ms, row.check_timeout_ms).hash(&mut hash);
+    let blue = [Some(row.writer_hostgroup), Some(row.reader_hostgroup)];
+    for hostgroup in blue.into_iter().chain([green.0, green.1]).flatten() {
+        for (endpoint, server) in hostgroups.configured(hostgroup) {
+            if !ServerStatus::from(server.status).is_offline() {
+                (hostgroup, endpoint, server.use_ssl).hash(&mut hash);
+            }
+        }
+    }
+    hash.finish()
+}
+
+struct Workers {
+    effects: Effects,
+    generation: Option<u64>,
+    wanted: BTreeMap<HostgroupId, Wanted>,
+    running: BTreeMap<HostgroupId, Running>,
+    /// Deployments whose last worker failed, and when they get another.
+    failed: BTreeMap<HostgroupId, Instant>,
+}
+
+struct Running {
+    worker: Worker,
+    checksum: u64,
+}
+
+impl Workers {
+    fn new(effects: Effects) -> Self {
+        Self {
+            effects,
+            generation: None,
+            wanted: BTreeMap::new(),
+            running: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        self.look();
+        self.reap(now);
+        self.dismiss();
+        self.staff(now);
+    }
+
+    /// Takes up a new generation. A deployment without writer is looked at each time, since the monitor may place one.
+    fn look(&mut self) {
+        let (wanted, generation) = (&mut self.wanted, &mut self.generation);
+        self.effects.backends.read(|hostgroups| {
+            if *generation != Some(hostgroups.generation()) {
+                *generation = Some(hostgroups.generation());
+                *wanted = Wanted::all(hostgroups);
+            }
+            for (id, wanted) in wanted.iter_mut().filter(|(_, wanted)| !wanted.eligible) {
+                wanted.eligible = placed_writer(hostgroups, *id);
+            }
+        });
+    }
+
+    fn reap(&mut self, now: Instant) {
+        let ended: Vec<_> = self
+            .running
+            .iter()
+            .filter(|(_, running)| running.worker.is_finished())
+            .map(|(id, _)| *id)
+            .collect();
+        for id in ended {
+            if self.running.remove(&id).is_some_and(|running| running.worker.join() == End::Panicked) {
+                self.failed.insert(id, now + RESTART_DELAY);
+            }
+        }
+    }
+
+    fn dismiss(&self) {
+        for (id, running) in &self.running {
+            let needed = self.wanted.get(id).is_some_and(|wanted| wanted.eligible);
+            if !needed && !running.worker.stopping() {
+                log::info!(
+                    "blue/green deployment {id}: disabled, removed or without blue writer; its worker ends"
+                );
+                running.worker.stop();
+            }
+        }
+    }
+
+    /// Starts workers and hands changed configurations on. A worker that is ending is waited for first.
+    fn staff(&mut self, now: Instant) {
+        self.failed.retain(|_, until| *until > now);
+        for (id, wanted) in self.wanted.iter().filter(|(_, wanted)| wanted.eligible) {
+            match self.running.get_mut(id) {
+                Some(running) if running.worker.stopping() => {}
+                Some(running) => {
+                    if running.checksum != wanted.checksum {
+                        running.checksum = wanted.checksum;
+                        running.worker.refresh(wanted.row.clone());
+                    }
+                }
+                None if self.failed.contains_key(id) => {}
+                None => match Worker::start(&self.effects, wanted.row.clone()) {
+                    Ok(worker) => {
+                        log::info!("blue/green deployment {id}: its worker starts");
+                        self.running.insert(*id, Running { worker, checksum: wanted.checksum });
+                    }
+                    Err(error) => {
+                        log::error!("blue/green deployment {id}: cannot start its worker: {error}");
+                        self.failed.insert(*id, now + RESTART_DELAY);
+                    }
+                },
+            }
+        }
+    }
+
+    fn stop(&mut self) {
+        self.running.values().for_each(|running| running.worker.stop());
+        while let Some((_, running)) = self.running.pop_first() {
+            running.worker.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{config, server};
+    use super::*;
+    use crate::hostgroups::Endpoint;
+    use admin::rows::{ConfiguredStatus, ServersConfig};
+
+    fn wanted(config: &ServersConfig) -> BTreeMap<HostgroupId, Wanted> {
+        let mut hostgroups = Hostgroups::default();
+        hostgroups.load(config);
+        Wanted::all(&hostgroups)
+    }
+
+    #[test]
+    fn the_checksum_follows_what_a_worker_depends_on_and_nothing_else() {
+        let base = wanted(&config());
+        let changed = |change: fn(&mut ServersConfig)| {
+            let mut config = config();
+            change(&mut config);
+            wanted(&config)[&10].checksum != base[&10].checksum
+        };
+        assert!(!changed(|_| {}));
+        assert!(!changed(|config| config.servers[0].weight = 7));
+        assert!(!changed(|config| config.servers[0].comment = "x".into()));
+        assert!(!changed(|config| config.bgd[0].comment = "x".into()));
+        assert!(!changed(|config| config.servers.push(server(99, "other.x"))));
+        assert!(!changed(|config| config.servers[0].status = ConfiguredStatus::Shunned));
+        assert!(changed(|config| config.servers[0].use_ssl = true));
+        assert!(changed(|config| config.servers[0].port = 3307));
+        assert!(changed(|config| config.servers[1].status = ConfiguredStatus::OfflineSoft));
+        assert!(changed(|config| config.servers[1].hostgroup_id = 10));
+        assert!(changed(|config| config.servers.push(server(30, "db-green-1.x"))));
+        assert!(changed(|config| config.bgd[0].check_timeout_ms = 900));
+        assert!(changed(|config| config.bgd[0].writer_is_also_reader = true));
+        assert!(changed(|config| config.bgd[0].green_reader_hostgroup = Some(41)));
+    }
+
+    #[test]
+    fn the_checksum_does_not_follow_placement() {
+        let mut hostgroups = Hostgroups::default();
+        hostgroups.load(&config());
+        let before = Wanted::all(&hostgroups);
+        hostgroups.demote(10, 20, &Endpoint::new("db.x", 3306));
+        hostgroups.add_green_writer(30, &Endpoint::new("db-green-1.x", 3306));
+        assert_eq!(Wanted::all(&hostgroups), before);
+    }
+
+    #[test]
+    fn only_active_deployments_are_wanted_and_only_those_with_a_writer_staffed() {
+        let mut config = config();
+        assert!(wanted(&config)[&10].eligible);
+        config.servers[0].status = ConfiguredStatus::OfflineSoft;
+        assert!(!wanted(&config)[&10].eligible);
+        config.servers.clear();
+        assert!(!wanted(&config)[&10].eligible);
+        config.bgd[0].active = false;
+        assert!(wanted(&config).is_empty());
+    }
+}

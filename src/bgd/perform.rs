@@ -1,0 +1,152 @@
+//! Performs the machine's actions.
+
+use super::Effects;
+use super::machine::{Action, Observation, Resolution, Transition};
+use super::mapping::GreenAddress;
+use crate::hostgroups::{Endpoint, HostgroupId};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long clean-up waits for a name whose monitor connections it closes. Usually the cache knows it; where not, no
+/// connection by that name is likely to be open.
+const PURGE_LOOKUP: Duration = Duration::from_millis(50);
+
+/// The shortest time an address is believed.
+const SHORTEST_TTL: Duration = Duration::from_secs(1);
+
+/// One deployment's hands.
+pub(super) struct Performer {
+    id: HostgroupId,
+    effects: Effects,
+    /// Names that could not be looked up, each logged once.
+    unresolved: BTreeSet<Arc<str>>,
+}
+
+impl Performer {
+    /// For the deployment of a writer hostgroup.
+    pub fn new(id: HostgroupId, effects: Effects) -> Self {
+        Self { id, effects, unresolved: BTreeSet::new() }
+    }
+
+    /// Performs one action and returns its answer, if it has one. Look-ups take at most `lookup` together; `place` says where
+    /// the observation came from, for the log.
+    pub fn perform(&mut self, action: Action, lookup: Duration, place: &str) -> Option<Observation> {
+        let Effects { backends, suppression, probes, dns, .. } = &self.effects;
+        let id = self.id;
+        match action {
+            Action::Suppress(endpoints) => suppression.add(id, endpoints),
+            Action::ClearSuppression => suppression.clear(id),
+            Action::AddGreenWriter { hostgroup, endpoint } => {
+                return self.add_green_writer(hostgroup, &endpoint);
+            }
+            Action::Resolve(hosts) => return Some(Observation::Resolved(self.resolve(hosts, lookup))),
+            Action::Demote { endpoint, reader } => {
+                backends.update(|groups| groups.demote(id, reader, &endpoint))
+            }
+            Action::ConfigureWriter { endpoint, reader, also_reader } => {
+                backends.update(|groups| groups.configure_writer(id, reader, &endpoint, also_reader));
+            }
+            Action::Pin { host, address } => {
+                dns.pin(&host, address, id);
+                backends.wake();
+            }
+            Action::RemoveDns(host) => {
+                dns.remove(&host, id);
+                backends.wake();
+            }
+            Action::Drain(endpoint) => self.drain(&endpoint),
+            Action::ShunReader { hostgroup, endpoint } => {
+                backends.update(|groups| groups.shun_aws_bgd(hostgroup, &endpoint));
+            }
+            Action::UnshunReader { hostgroup, endpoint } => {
+                backends.update(|groups| groups.unshun_aws_bgd(hostgroup, &endpoint));
+            }
+            Action::PurgeProbes(endpoint) => self.purge_probes(&endpoint),
+            Action::PurgeDirect(address) => probes.purge(address),
+            Action::DrainGreen(hostgroups) => self.drain_green(&hostgroups),
+            Action::Publish(transition) => self.publish(&transition, place),
+        }
+        None
+    }
+
+    fn add_green_writer(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<Observation> {
+        let (added, use_ssl) = self.effects.backends.update(|groups| {
+            let added = groups.add_green_writer(hostgroup, endpoint);
+            (added, groups.server(hostgroup, endpoint).map(|server| server.row.use_ssl))
+        });
+        if added {
+            log::info!(
+                "blue/green deployment {}: added green writer {endpoint} to hostgroup {hostgroup}",
+                self.id
+            );
+        }
+        use_ssl.map(|use_ssl| Observation::GreenWriterAdded { use_ssl })
+    }
+
+    /// Looks names up one after the other; each may take its share of the time that is left.
+    fn resolve(&mut self, hosts: Vec<Arc<str>>, lookup: Duration) -> Vec<Resolution> {
+        let deadline = Instant::now() + lookup;
+        let ttl = self.effects.config.variables().dns_cache_ttl.max(SHORTEST_TTL);
+        let mut found = Vec::new();
+        let mut left = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+        for host in hosts {
+            let now = Instant::now();
+            let share = deadline.saturating_duration_since(now) / left.max(1);
+            left = left.saturating_sub(1);
+            match self.effects.dns.resolve_fresh(&host, now + share) {
+                Ok(ip) => {
+                    self.unresolved.remove(&host);
+                    found.push(Resolution { host, address: GreenAddress { ip, valid_until: now + ttl } });
+                }
+                Err(error) => {
+                    if self.unresolved.insert(host) {
+                        log::warn!(
+                            "blue/green deployment {}: {error}; it is tried again at each poll",
+                            self.id
+                        );
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn drain(&self, endpoint: &Endpoint) {
+        log::info!("blue/green deployment {}: draining connections to {endpoint}", self.id);
+        self.effects.backends.drain(endpoint);
+    }
+
+    fn drain_green(&self, hostgroups: &[HostgroupId]) {
+        let endpoints: BTreeSet<Endpoint> = self.effects.backends.read(|groups| {
+            let members = hostgroups.iter().flat_map(|hostgroup| groups.members(*hostgroup));
+            members
+                .filter(|(_, server)| !server.status.is_offline())
+                .map(|(endpoint, _)| endpoint.clone())
+                .collect()
+        });
+        for endpoint in &endpoints {
+            self.drain(endpoint);
+            self.purge_probes(endpoint);
+            self.effects.dns.remove(&endpoint.host, self.id);
+        }
+    }
+
+    fn purge_probes(&self, endpoint: &Endpoint) {
+        if let Ok(ip) = self.effects.dns.resolve(&endpoint.host, Instant::now() + PURGE_LOOKUP) {
+            self.effects.probes.purge(SocketAddr::new(ip, endpoint.port));
+        }
+    }
+
+    fn publish(&self, transition: &Transition, place: &str) {
+        let Transition { from, to, cause } = transition;
+        self.effects.backends.update(|groups| groups.set_bgd_status(self.id, *to));
+        log::info!(
+            "blue/green deployment {}: {} -> {} ({cause}{place})",
+            self.id,
+            from.as_str(),
+            to.as_str()
+        );
+    }
+}

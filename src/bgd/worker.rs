@@ -1,0 +1,229 @@
+//! One deployment's thread: polls the topology, steps the machine, performs what it says.
+
+use super::Effects;
+use super::control::Control;
+use super::machine::{DirectTarget, Machine, Observation, ProbeKind};
+use super::mapping::{Member, Members};
+use super::perform::Performer;
+use super::topology::Topology;
+use crate::hostgroups::{BgdStatus, HostgroupId};
+use admin::rows::BgdHostgroupRow;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+use wire::WireError;
+
+/// Whether the table exists; seen by the server as it is written here.
+const TABLE_CHECK: &str =
+    "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
+
+/// What the table holds.
+const METADATA: &str = "SELECT * FROM mysql.rds_topology";
+
+/// MySQL's ER_NO_SUCH_TABLE.
+const NO_SUCH_TABLE: u16 = 1146;
+
+/// How a worker's thread ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was asked to.
+    Stopped,
+    /// It panicked, and has rolled back as far as it could.
+    Panicked,
+}
+
+/// A running worker.
+pub(super) struct Worker {
+    control: Arc<Control>,
+    thread: JoinHandle<End>,
+}
+
+impl Worker {
+    /// Starts the thread; the deployment's status is NONE from here on.
+    pub fn start(effects: &Effects, row: BgdHostgroupRow) -> std::io::Result<Self> {
+        let control = Arc::new(Control::default());
+        let mut poller = Poller::new(effects.clone(), row, control.clone());
+        let thread = Builder::new().name(format!("bgd-{}", poller.id)).spawn(move || poller.run())?;
+        Ok(Self { control, thread })
+    }
+    /// Asks it to roll back and end, without waiting.
+    pub fn stop(&self) {
+        self.control.stop();
+    }
+    /// Whether it has been asked to end.
+    pub fn stopping(&self) -> bool {
+        self.control.stopping()
+    }
+    /// Hands it a changed configuration.
+    pub fn refresh(&self, row: BgdHostgroupRow) {
+        self.control.refresh(row);
+    }
+    /// Whether the thread has ended.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+    /// Waits for its end.
+    pub fn join(self) -> End {
+        self.thread.join().unwrap_or(End::Panicked)
+    }
+}
+
+struct Poller {
+    id: HostgroupId,
+    effects: Effects,
+    control: Arc<Control>,
+    machine: Machine,
+    performer: Performer,
+    /// Blue writers as configured, for the time when the writer hostgroup is empty because the writer is demoted.
+    blue: Vec<Member>,
+    /// Where the last poll went.
+    place: String,
+    /// The failure logged last; the same one again is not.
+    failure: Option<String>,
+}
+
+impl Poller {
+    fn new(effects: Effects, row: BgdHostgroupRow, control: Arc<Control>) -> Self {
+        let id = row.writer_hostgroup;
+        Self {
+            id,
+            performer: Performer::new(id, effects.clone()),
+            effects,
+            control,
+            machine: Machine::new(row),
+            blue: Vec::new(),
+            place: String::new(),
+            failure: None,
+        }
+    }
+
+    fn run(&mut self) -> End {
+        let polling = catch_unwind(AssertUnwindSafe(|| {
+            self.effects.backends.update(|groups| groups.set_bgd_status(self.id, BgdStatus::None));
+            self.blue = self.members().blue_writers;
+            self.poll_until_stopped();
+        }));
+        if polling.is_err() {
+            log::error!("blue/green deployment {}: the worker panicked; rolling back", self.id);
+        }
+        self.place.clear();
+        let exit = catch_unwind(AssertUnwindSafe(|| self.observe(Observation::Exit)));
+        if exit.is_err() {
+            log::error!(
+                "blue/green deployment {}: the rollback panicked; effects may be left behind",
+                self.id
+            );
+        }
+        if polling.is_ok() && exit.is_ok() { End::Stopped } else { End::Panicked }
+    }
+
+    fn poll_until_stopped(&mut self) {
+        while !self.control.stopping() {
+            if let Some(row) = self.control.take_refresh() {
+                self.refresh(row);
+            }
+            let started = Instant::now();
+            let version = self.effects.config.variables_version();
+            if self.effects.config.variables().monitor_enabled {
+                let observation = self.poll();
+                self.observe(observation);
+            }
+            let config = &self.effects.config;
+            let changed = || config.variables_version() != version;
+            self.control.wait(started + self.machine.interval(), changed);
+        }
+    }
+
+    fn refresh(&mut self, row: BgdHostgroupRow) {
+        log::info!("blue/green deployment {}: the configuration changed", self.id);
+        self.place.clear();
+        let members = self.effects.backends.read(|groups| Members::of(groups, &row));
+        self.blue = members.blue_writers.clone();
+        self.observe(Observation::Refresh { row, members });
+    }
+
+    /// Steps the machine and performs its actions in order, each answer's actions before the rest.
+    fn observe(&mut self, observation: Observation) {
+        let mut actions = VecDeque::from(self.machine.step(observation, Instant::now()));
+        while let Some(action) = actions.pop_front() {
+            let timeout = self.timeout();
+            if let Some(answer) = self.performer.perform(action, timeout, &self.place) {
+                let more = self.machine.step(answer, Instant::now());
+                more.into_iter().rev().for_each(|action| actions.push_front(action));
+            }
+        }
+    }
+
+    fn poll(&mut self) -> Observation {
+        let direct = self.machine.direct().cloned();
+        let to_green = direct.is_some();
+        let target = match direct.map_or_else(|| self.blue_target(), Ok) {
+            Ok(target) => target,
+            Err(reason) => return self.failed(reason),
+        };
+        self.place = format!(" on {}", target.address);
+        let kind = self.machine.kind();
+        let sql = match kind {
+            ProbeKind::TableCheck => TABLE_CHECK,
+            ProbeKind::Metadata => METADATA,
+        };
+        let answer =
+            self.effects.probes.query(target.address, target.use_ssl, &target.host, sql, self.timeout());
+        let observation = match (kind, answer) {
+            (ProbeKind::TableCheck, Ok(result)) if result.rows.is_empty() => Observation::TableAbsent,
+            (ProbeKind::TableCheck, Ok(_)) => Observation::TablePresent,
+            (ProbeKind::Metadata, Ok(result)) => {
+                Observation::Metadata { topology: Topology::parse(&result), members: self.members() }
+            }
+            (ProbeKind::Metadata, Err(WireError::Sql(error))) if error.code == NO_SUCH_TABLE => {
+                Observation::Vanished
+            }
+            (_, Err(error)) => {
+                let server = if to_green { "green" } else { "blue" };
+                return self.failed(format!(
+                    "topology fetch from the {server} writer {} failed: {error}",
+                    target.address
+                ));
+            }
+        };
+        self.failure = None;
+        observation
+    }
+
+    fn failed(&mut self, reason: String) -> Observation {
+        if self.failure.as_ref() != Some(&reason) {
+            log::warn!("blue/green deployment {}: {reason}; state kept", self.id);
+            self.failure = Some(reason);
+        }
+        Observation::Failure
+    }
+
+    /// A blue writer picked at random, by name through the DNS cache.
+    fn blue_target(&self) -> Result<DirectTarget, String> {
+        let eligible =
+            |members: &[Member]| members.iter().filter(|m| m.eligible()).cloned().collect::<Vec<_>>();
+        let mut writers = eligible(&self.members().blue_writers);
+        if writers.is_empty() {
+            writers = eligible(&self.blue);
+        }
+        if writers.is_empty() {
+            return Err(format!("no eligible server in writer hostgroup {}", self.id));
+        }
+        let writer = writers.swap_remove(fastrand::usize(..writers.len()));
+        let endpoint = writer.endpoint;
+        let ip = self.effects.dns.resolve(&endpoint.host, Instant::now() + self.timeout());
+        let address = SocketAddr::new(ip.map_err(|error| error.to_string())?, endpoint.port);
+        Ok(DirectTarget { address, use_ssl: writer.use_ssl, host: endpoint.host })
+    }
+
+    fn members(&self) -> Members {
+        self.effects.backends.read(|groups| Members::of(groups, self.machine.row()))
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_millis(self.machine.row().check_timeout_ms.into())
+    }
+}
