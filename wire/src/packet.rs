@@ -1,6 +1,6 @@
 //! Reading and writing the fields that packets are made of. Nothing here panics on short or wild input.
 
-use crate::WireError;
+use crate::{StatusFlags, WireError};
 
 /// The largest payload of one packet; one of exactly this length is continued by the next
 /// (MySQL protocol, "Sending More Than 16Mb").
@@ -20,9 +20,6 @@ impl<'a> Fields<'a> {
     }
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
     }
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], WireError> {
         let (head, tail) = self.0.split_at_checked(count).ok_or(SHORT)?;
@@ -143,6 +140,35 @@ pub(crate) fn parse_header(header: [u8; HEADER]) -> (usize, u8) {
     (u32::from_le_bytes([a, b, c, 0]) as usize, sequence)
 }
 
+/// What an OK packet (first byte 0x00, or 0xFE in place of EOF) or an EOF packet says at the end of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// `None` in an EOF packet.
+    pub(crate) last_insert_id: Option<u64>,
+    pub(crate) status: StatusFlags,
+    pub(crate) warnings: u16,
+}
+
+impl Ending {
+    /// An EOF packet is told by its five bytes: no OK packet has fewer than seven.
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let mut fields = Fields::new(payload);
+        fields.u8()?;
+        if payload.len() == EOF_LENGTH {
+            let warnings = fields.u16()?;
+            let status = StatusFlags::from_bits_retain(fields.u16()?);
+            return Ok(Self { last_insert_id: None, status, warnings });
+        }
+        let _affected_rows = fields.lenenc_int()?;
+        let last_insert_id = Some(fields.lenenc_int()?);
+        let status = StatusFlags::from_bits_retain(fields.u16()?);
+        let warnings = fields.u16()?;
+        Ok(Self { last_insert_id, status, warnings })
+    }
+}
+
+const EOF_LENGTH: usize = 5;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,6 +218,17 @@ mod tests {
         assert_eq!(&out[..4], &[0xFF, 0xFF, 0xFF, 255]);
         assert_eq!(&out[MAX_PAYLOAD + HEADER..], &[0, 0, 0, 0]);
         assert_eq!(sequence, 1);
+    }
+
+    #[test]
+    fn ok_and_eof_are_told_apart() {
+        let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        let eof = Ending { last_insert_id: None, status, warnings: 3 };
+        assert_eq!(Ending::parse(&[0xFE, 3, 0, 2, 0]).unwrap(), eof);
+        let ok = Ending { last_insert_id: Some(9), status, warnings: 3 };
+        assert_eq!(Ending::parse(&[0x00, 1, 9, 2, 0, 3, 0, b'x']).unwrap(), ok);
+        assert_eq!(Ending::parse(&[0xFE, 1, 9, 2, 0, 3, 0]).unwrap(), ok);
+        assert!(Ending::parse(&[0, 0, 0, 2]).is_err());
     }
 
     proptest! {

@@ -1,0 +1,158 @@
+//! The client's side: connecting and logging in to a MySQL server.
+
+mod authenticate;
+mod handshake;
+mod query;
+
+use crate::auth::Secret;
+use crate::channel::Channel;
+use crate::packet::Ending;
+use crate::socket::{Socket, Stream};
+use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+use handshake::ServerGreeting;
+pub use query::TextResult;
+use socket2::{SockRef, TcpKeepalive};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// The largest packet a server may send before the login is done, in bytes.
+const LOGIN_PACKET: usize = 64 * 1024;
+/// Time between the pieces of a packet; in this module every read is bounded by a deadline anyway.
+const PARTIAL: Duration = Duration::from_secs(30);
+/// How long an idle server may stay silent at TCP's level before it is asked for a sign of life.
+const KEEPALIVE: Duration = Duration::from_secs(60);
+/// Time for the goodbye to fit into the send buffer.
+const GOODBYE: Duration = Duration::from_millis(100);
+
+/// How to reach a server and who to be there.
+#[derive(Clone)]
+pub struct ConnectOptions<'a> {
+    /// Address to connect to.
+    pub address: SocketAddr,
+    /// Use TLS (refused by the server: an error, never plaintext instead). Certificates are not verified.
+    pub tls: bool,
+    /// Name for TLS SNI.
+    pub server_name: &'a str,
+    /// User name.
+    pub user: &'a str,
+    /// Password.
+    pub secret: &'a Secret,
+    /// Default schema.
+    pub database: Option<&'a str>,
+    /// Capabilities to ask for, beyond those the login needs; what the server lacks is dropped.
+    pub capabilities: CapabilityFlags,
+    /// Collation id. The handshake has room for one byte: a larger id becomes utf8mb4_general_ci.
+    pub collation: u16,
+    /// Connection attributes.
+    pub attributes: &'a [(&'a str, &'a str)],
+    /// When to give up, the TCP connect included.
+    pub deadline: Instant,
+}
+
+/// A logged-in connection to a server.
+pub struct Backend {
+    /// The packet stream; its sequence starts anew with each command.
+    pub channel: Channel,
+    /// Capabilities in force.
+    pub capabilities: CapabilityFlags,
+    /// The server's version text.
+    pub server_version: String,
+    /// The server's own id of the connection.
+    pub connection_id: u32,
+    /// Status flags of the last OK or EOF seen.
+    pub status: StatusFlags,
+}
+
+impl Backend {
+    /// Connects and logs in. A refusal by the server is `WireError::Sql`.
+    pub fn connect(options: &ConnectOptions<'_>) -> Result<Self, WireError> {
+        let left = options.deadline.saturating_duration_since(Instant::now());
+        let stream = TcpStream::connect_timeout(&options.address, left.max(Duration::from_millis(1)))?;
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
+        let mut channel = Channel::new(Socket::new(stream)?);
+        channel.set_deadline(Some(options.deadline));
+
+        let payload = channel.read_packet(LOGIN_PACKET, PARTIAL)?;
+        if payload.first() == Some(&0xFF) {
+            return Err(SqlError::from_payload(payload)?.into());
+        }
+        let greeting = ServerGreeting::parse(payload)?;
+        let capabilities = handshake::capabilities(options, greeting.capabilities)?;
+        if options.tls {
+            channel.queue(&handshake::fixed_fields(options, capabilities));
+            channel.flush()?;
+            channel = channel.upgrade(|socket| connect_tls(socket, options))?;
+        }
+        let status = authenticate::run(&mut channel, options, &greeting, capabilities)?;
+        channel.set_deadline(None);
+        let ServerGreeting { version, connection_id, .. } = greeting;
+        Ok(Self { channel, capabilities, server_version: version, connection_id, status })
+    }
+
+    /// Runs one statement and reads its (first) result, at most `limit` bytes, by `deadline`. An OK gives no columns.
+    /// After any error but `WireError::Sql` the connection is of no more use.
+    pub fn query(&mut self, sql: &str, limit: usize, deadline: Instant) -> Result<TextResult, WireError> {
+        self.within(deadline, |backend| {
+            backend.send(Command::COM_QUERY, sql.as_bytes())?;
+            query::read_results(&mut backend.channel, backend.capabilities, limit, &mut backend.status)
+        })
+    }
+    /// COM_PING, COM_RESET_CONNECTION, COM_INIT_DB: sends a one-packet command and waits for OK.
+    pub fn simple(&mut self, command: Command, argument: &[u8], deadline: Instant) -> Result<(), WireError> {
+        self.within(deadline, |backend| {
+            backend.send(command, argument)?;
+            let payload = backend.channel.read_packet(LOGIN_PACKET, PARTIAL)?;
+            match payload.first() {
+                Some(0x00 | 0xFE) => backend.status = Ending::parse(payload)?.status,
+                Some(0xFF) => return Err(SqlError::from_payload(payload)?.into()),
+                _ => return Err(WireError::Malformed("neither OK nor ERR answers the command")),
+            }
+            Ok(())
+        })
+    }
+    /// Says COM_QUIT without waiting. Errors do not matter any more.
+    pub fn quit(&mut self) {
+        let _ = self.within(Instant::now() + GOODBYE, |backend| backend.send(Command::COM_QUIT, b""));
+    }
+
+    fn within<T>(
+        &mut self,
+        deadline: Instant,
+        exchange: impl FnOnce(&mut Self) -> Result<T, WireError>,
+    ) -> Result<T, WireError> {
+        self.channel.set_deadline(Some(deadline));
+        let result = exchange(self);
+        self.channel.set_deadline(None);
+        result
+    }
+    fn send(&mut self, command: Command, argument: &[u8]) -> Result<(), WireError> {
+        self.channel.reset_sequence();
+        self.channel.queue(&[&[command as u8], argument].concat());
+        self.channel.flush()
+    }
+}
+
+fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, WireError> {
+    /// Made once: it is the same for all servers, because certificates are not verified.
+    static CONNECTOR: LazyLock<Result<native_tls::TlsConnector, String>> = LazyLock::new(|| {
+        native_tls::TlsConnector::builder()
+            .danger_accept_invalid_certs(true)
+            .danger_accept_invalid_hostnames(true)
+            .disable_built_in_roots(true)
+            .build()
+            .map_err(|e| e.to_string())
+    });
+    let connector = CONNECTOR.as_ref().map_err(|e| WireError::Tls(e.clone()))?;
+    // An address is never sent as SNI.
+    let address = options.address.ip().to_string();
+    let name = if options.server_name.is_empty() { &address } else { options.server_name };
+    match connector.connect(name, socket) {
+        Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+        Err(error) => Err(WireError::Tls(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests;
