@@ -151,6 +151,7 @@ impl Daemon {
         let monitor = Monitor::start(
             Arc::clone(config),
             Arc::clone(&self.backends),
+            Arc::clone(&self.dns),
             Arc::clone(&self.probes),
             Arc::clone(&suppression),
         )?;
