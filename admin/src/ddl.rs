@@ -2,13 +2,20 @@
 //!
 //! One column per line, since SHOW CREATE TABLE prints them as they are.
 
-/// mysql_servers
-pub const MYSQL_SERVERS: &str = "CREATE TABLE mysql_servers (
+/// mysql_servers and its runtime form, which has one more status.
+macro_rules! servers {
+    ($name:literal, $statuses:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
     hostgroup_id INT CHECK (hostgroup_id>=0) NOT NULL DEFAULT 0,
     hostname VARCHAR NOT NULL,
     port INT CHECK (port >= 0 AND port <= 65535) NOT NULL DEFAULT 3306,
     gtid_port INT CHECK ((gtid_port <> port OR gtid_port=0) AND gtid_port >= 0 AND gtid_port <= 65535) NOT NULL DEFAULT 0,
-    status VARCHAR CHECK (UPPER(status) IN ('ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD')) NOT NULL DEFAULT 'ONLINE',
+    status VARCHAR CHECK (UPPER(status) IN (",
+            $statuses,
+            ")) NOT NULL DEFAULT 'ONLINE',
     weight INT CHECK (weight >= 0 AND weight <= 10000000) NOT NULL DEFAULT 1,
     compression INT CHECK (compression IN (0,1)) NOT NULL DEFAULT 0,
     max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 1000,
@@ -17,10 +24,18 @@ pub const MYSQL_SERVERS: &str = "CREATE TABLE mysql_servers (
     max_latency_ms INT UNSIGNED CHECK (max_latency_ms >= 0) NOT NULL DEFAULT 0,
     comment VARCHAR NOT NULL DEFAULT '',
     PRIMARY KEY (hostgroup_id, hostname, port)
-)";
+)"
+        )
+    };
+}
 
-/// mysql_users
-pub const MYSQL_USERS: &str = "CREATE TABLE mysql_users (
+/// mysql_users and its runtime form.
+macro_rules! users {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
     username VARCHAR NOT NULL,
     password VARCHAR,
     active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 1,
@@ -37,16 +52,50 @@ pub const MYSQL_USERS: &str = "CREATE TABLE mysql_users (
     comment VARCHAR NOT NULL DEFAULT '',
     PRIMARY KEY (username, backend),
     UNIQUE (username, frontend)
-)";
+)"
+        )
+    };
+}
 
-/// mysql_replication_hostgroups
-pub const MYSQL_REPLICATION_HOSTGROUPS: &str = "CREATE TABLE mysql_replication_hostgroups (
+/// mysql_replication_hostgroups and its runtime form.
+macro_rules! replication_hostgroups {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
     writer_hostgroup INT CHECK (writer_hostgroup>=0) NOT NULL PRIMARY KEY,
     reader_hostgroup INT NOT NULL CHECK (reader_hostgroup<>writer_hostgroup AND reader_hostgroup>=0),
     check_type VARCHAR CHECK (LOWER(check_type) IN ('read_only','innodb_read_only','super_read_only','read_only|innodb_read_only','read_only&innodb_read_only')) NOT NULL DEFAULT 'read_only',
     comment VARCHAR NOT NULL DEFAULT '',
     UNIQUE (reader_hostgroup)
-)";
+)"
+        )
+    };
+}
+
+/// global_variables and its runtime form.
+macro_rules! variables {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    variable_name VARCHAR NOT NULL PRIMARY KEY,
+    variable_value VARCHAR NOT NULL
+)"
+        )
+    };
+}
+
+/// mysql_servers
+pub const MYSQL_SERVERS: &str = servers!("mysql_servers", "'ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD'");
+
+/// mysql_users
+pub const MYSQL_USERS: &str = users!("mysql_users");
+
+/// mysql_replication_hostgroups
+pub const MYSQL_REPLICATION_HOSTGROUPS: &str = replication_hostgroups!("mysql_replication_hostgroups");
 
 /// mysql_aws_rds_bgd_hostgroups
 pub const MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE mysql_aws_rds_bgd_hostgroups (
@@ -63,56 +112,18 @@ pub const MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE mysql_aws_rds_bgd_h
 )";
 
 /// global_variables
-pub const GLOBAL_VARIABLES: &str = "CREATE TABLE global_variables (
-    variable_name VARCHAR NOT NULL PRIMARY KEY,
-    variable_value VARCHAR NOT NULL
-)";
+pub const GLOBAL_VARIABLES: &str = variables!("global_variables");
 
 /// runtime_mysql_servers: as mysql_servers, with one more status.
-pub const RUNTIME_MYSQL_SERVERS: &str = "CREATE TABLE runtime_mysql_servers (
-    hostgroup_id INT CHECK (hostgroup_id>=0) NOT NULL DEFAULT 0,
-    hostname VARCHAR NOT NULL,
-    port INT CHECK (port >= 0 AND port <= 65535) NOT NULL DEFAULT 3306,
-    gtid_port INT CHECK ((gtid_port <> port OR gtid_port=0) AND gtid_port >= 0 AND gtid_port <= 65535) NOT NULL DEFAULT 0,
-    status VARCHAR CHECK (UPPER(status) IN ('ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD','SHUNNED_AWS_BGD')) NOT NULL DEFAULT 'ONLINE',
-    weight INT CHECK (weight >= 0 AND weight <= 10000000) NOT NULL DEFAULT 1,
-    compression INT CHECK (compression IN (0,1)) NOT NULL DEFAULT 0,
-    max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 1000,
-    max_replication_lag INT CHECK (max_replication_lag >= 0 AND max_replication_lag <= 126144000) NOT NULL DEFAULT 0,
-    use_ssl INT CHECK (use_ssl IN (0,1)) NOT NULL DEFAULT 0,
-    max_latency_ms INT UNSIGNED CHECK (max_latency_ms >= 0) NOT NULL DEFAULT 0,
-    comment VARCHAR NOT NULL DEFAULT '',
-    PRIMARY KEY (hostgroup_id, hostname, port)
-)";
+pub const RUNTIME_MYSQL_SERVERS: &str =
+    servers!("runtime_mysql_servers", "'ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD','SHUNNED_AWS_BGD'");
 
 /// runtime_mysql_users: a user that is both frontend and backend shows as two rows.
-pub const RUNTIME_MYSQL_USERS: &str = "CREATE TABLE runtime_mysql_users (
-    username VARCHAR NOT NULL,
-    password VARCHAR,
-    active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 1,
-    use_ssl INT CHECK (use_ssl IN (0,1)) NOT NULL DEFAULT 0,
-    default_hostgroup INT NOT NULL DEFAULT 0,
-    default_schema VARCHAR,
-    schema_locked INT CHECK (schema_locked IN (0,1)) NOT NULL DEFAULT 0,
-    transaction_persistent INT CHECK (transaction_persistent IN (0,1)) NOT NULL DEFAULT 1,
-    fast_forward INT CHECK (fast_forward IN (0,1)) NOT NULL DEFAULT 0,
-    backend INT CHECK (backend IN (0,1)) NOT NULL DEFAULT 1,
-    frontend INT CHECK (frontend IN (0,1)) NOT NULL DEFAULT 1,
-    max_connections INT CHECK (max_connections >= 0) NOT NULL DEFAULT 10000,
-    attributes VARCHAR CHECK (JSON_VALID(attributes) OR attributes = '') NOT NULL DEFAULT '',
-    comment VARCHAR NOT NULL DEFAULT '',
-    PRIMARY KEY (username, backend),
-    UNIQUE (username, frontend)
-)";
+pub const RUNTIME_MYSQL_USERS: &str = users!("runtime_mysql_users");
 
 /// runtime_mysql_replication_hostgroups
-pub const RUNTIME_MYSQL_REPLICATION_HOSTGROUPS: &str = "CREATE TABLE runtime_mysql_replication_hostgroups (
-    writer_hostgroup INT CHECK (writer_hostgroup>=0) NOT NULL PRIMARY KEY,
-    reader_hostgroup INT NOT NULL CHECK (reader_hostgroup<>writer_hostgroup AND reader_hostgroup>=0),
-    check_type VARCHAR CHECK (LOWER(check_type) IN ('read_only','innodb_read_only','super_read_only','read_only|innodb_read_only','read_only&innodb_read_only')) NOT NULL DEFAULT 'read_only',
-    comment VARCHAR NOT NULL DEFAULT '',
-    UNIQUE (reader_hostgroup)
-)";
+pub const RUNTIME_MYSQL_REPLICATION_HOSTGROUPS: &str =
+    replication_hostgroups!("runtime_mysql_replication_hostgroups");
 
 /// runtime_mysql_aws_rds_bgd_hostgroups: green hostgroups may be NULL; who made the row, and the switchover's status.
 pub const RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE runtime_mysql_aws_rds_bgd_hostgroups (
@@ -131,10 +142,7 @@ pub const RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE runtime_mys
 )";
 
 /// runtime_global_variables
-pub const RUNTIME_GLOBAL_VARIABLES: &str = "CREATE TABLE runtime_global_variables (
-    variable_name VARCHAR NOT NULL PRIMARY KEY,
-    variable_value VARCHAR NOT NULL
-)";
+pub const RUNTIME_GLOBAL_VARIABLES: &str = variables!("runtime_global_variables");
 
 /// stats_mysql_connection_pool
 pub const STATS_MYSQL_CONNECTION_POOL: &str = "CREATE TABLE stats_mysql_connection_pool (

@@ -46,7 +46,7 @@ pub enum ConfigSet {
 /// What a published set led to: counted in the OK packet's info.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Published {
-    /// Rows or values that were left out as ProxySQL leaves them out, by table and key. This crate logs each.
+    /// Rows or values that were left out as ProxySQL leaves them out, by table and key. Who leaves one out logs it.
     pub ignored: Vec<String>,
 }
 
@@ -153,6 +153,10 @@ impl Admin {
             runtime: RwLock::default(),
             moving: Mutex::default(),
         };
+        admin.variables().map_err(|error| {
+            let path = datadir.join(store::DATABASE);
+            StoreError(format!("{}: {}; override it with --set", path.display(), error.message))
+        })?;
         runtime_tables::tables(&admin.published).into_iter().try_for_each(|table| admin.register(table))?;
         Ok(admin)
     }

@@ -29,7 +29,7 @@ pub(crate) fn variables(conn: &Connection, prefix: &str) -> Result<Vec<(String, 
         let value = cells.secret("variable_value")?;
         Ok((name, value.unwrap_or_default()))
     })?;
-    rows.retain(|(name, _)| name.starts_with(prefix));
+    rows.retain(|(name, _)| name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix)));
     Ok(rows)
 }
 

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::SqlError;
 
-const DATABASE: &str = "pointsman.db";
+/// The database's file name in the data directory.
+pub(crate) const DATABASE: &str = "pointsman.db";
 const LOCK: &str = "pointsman.lock";
 /// Longest value and statement, in bytes.
 const LENGTH_LIMIT: i32 = 64 << 20;
@@ -44,6 +45,11 @@ impl TimeLimit {
         *self.shutdown.lock() = Some(Instant::now() + grace);
     }
 
+    fn begin(&self, limit: Duration) -> Running<'_> {
+        *self.statement.lock() = Some(Instant::now() + limit);
+        Running(self)
+    }
+
     fn is_client_statement(&self) -> bool {
         self.statement.lock().is_some()
     }
@@ -52,6 +58,15 @@ impl TimeLimit {
         let statement = *self.statement.lock();
         let shutdown = *self.shutdown.lock();
         statement.is_some_and(|end| Instant::now() > shutdown.map_or(end, |shutdown| shutdown.min(end)))
+    }
+}
+
+/// A client's statement, while it runs.
+struct Running<'a>(&'a TimeLimit);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        *self.0.statement.lock() = None;
     }
 }
 
@@ -167,10 +182,8 @@ impl Store {
 
     /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
     pub fn client_statement(&self, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
-        *self.time_limit.statement.lock() = Some(Instant::now() + limit);
-        let answer = Answer::collect(&self.conn, sql);
-        *self.time_limit.statement.lock() = None;
-        answer
+        let _running = self.time_limit.begin(limit);
+        Answer::collect(&self.conn, sql)
     }
 
     /// The limit of clients' statements, to be changed while one runs.
@@ -253,13 +266,17 @@ fn functions(conn: &Connection) -> rusqlite::Result<()> {
     conn.create_scalar_function("connection_id", 0, flags, |_| Ok(0))
 }
 
-/// What a client's statement may do. Transactions are refused because all clients share the connection.
+/// What a client's statement may do. Transactions and temporary objects are refused because all clients share the connection.
 fn authorize(action: &AuthAction<'_>) -> Authorization {
     use AuthAction::*;
     match action {
         Attach { .. } | Detach { .. } | Pragma { .. } | Transaction { .. } | Savepoint { .. } => {
             Authorization::Deny
         }
+        CreateTempTable { .. }
+        | CreateTempView { .. }
+        | CreateTempTrigger { .. }
+        | CreateTempIndex { .. } => Authorization::Deny,
         CreateVtable { .. } | DropVtable { .. } | AlterTable { .. } => Authorization::Deny,
         DropTable { table_name } if tables::is_configuration(table_name) => Authorization::Deny,
         _ => Authorization::Allow,

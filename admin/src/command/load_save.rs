@@ -3,6 +3,7 @@
 use super::text::after;
 use crate::answer::Answer;
 use crate::error::{failed, from_sqlite};
+use crate::store::Store;
 use crate::tables::{self, Group};
 use crate::variables::registry::{self, VARIABLES};
 use crate::{Admin, ConfigSet, Variables, read};
@@ -67,6 +68,8 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
         }
         Move::MemoryToDisk => {
             let mut store = admin.store.lock();
+            // What disk holds must load, or the daemon could not start again.
+            read_set(admin, &store, module)?;
             match module.group {
                 Group::Variables => store.variables_to_disk(module.prefix),
                 group => store.memory_to_disk(group),
@@ -95,13 +98,12 @@ fn answer(ignored: &[String]) -> Answer {
     Answer::Ok { affected: 0, info }
 }
 
-/// Returns what was left out, by the daemon or here; each is logged.
+/// Returns what was left out; who leaves an entry out logs it.
 fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
     let runtime = admin.daemon()?;
     // Rows are read under the store's lock; the daemon publishes without it.
-    let (set, mut ignored) = read_set(admin, module)?;
+    let (set, mut ignored) = read_set(admin, &admin.store.lock(), module)?;
     ignored.extend(runtime.publish(set.clone())?.ignored);
-    ignored.iter().for_each(|entry| log::warn!("LOAD {}: {entry}", module.words));
     let mut published = admin.published.lock();
     match set {
         ConfigSet::Users(users) => published.users = users,
@@ -112,8 +114,7 @@ fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
 }
 
 /// The module's rows in memory, typed, and what was left out.
-fn read_set(admin: &Admin, module: &Module) -> Result<(ConfigSet, Vec<String>), SqlError> {
-    let store = admin.store.lock();
+fn read_set(admin: &Admin, store: &Store, module: &Module) -> Result<(ConfigSet, Vec<String>), SqlError> {
     match module.group {
         Group::Servers => Ok((ConfigSet::Servers(read::servers(&store.conn)?), Vec::new())),
         Group::Users => Ok((ConfigSet::Users(read::users(&store.conn)?), Vec::new())),
@@ -121,6 +122,7 @@ fn read_set(admin: &Admin, module: &Module) -> Result<(ConfigSet, Vec<String>), 
             let rows = read::variables(&store.conn, module.prefix)?;
             let base = admin.published.lock().variables.clone();
             let (variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
+            ignored.iter().for_each(|entry| log::warn!("{}: {entry}", module.words));
             Ok((ConfigSet::Variables(Box::new(variables)), ignored))
         }
     }
@@ -134,7 +136,8 @@ pub(crate) fn typed_variables(
     let mut variables = base.clone();
     let mut ignored = Vec::new();
     for (name, value) in rows {
-        match registry::find(name) {
+        // Names in the table are exact: of two spellings of one name neither could be preferred.
+        match registry::find(name).filter(|var| var.name == name) {
             Some(var) if var.is_read_only() => {}
             Some(var) => {
                 var.apply(&mut variables, value).ok_or_else(|| super::set::wrong_value(var, value))?
@@ -168,11 +171,12 @@ fn servers_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()>
         let name = table.name;
         let mut statement = transaction.prepare("SELECT name FROM pragma_table_info(?1)")?;
         let columns = statement.query_map([name], |row| row.get::<_, String>(0))?;
-        let columns = columns.collect::<rusqlite::Result<Vec<_>>>()?.join(", ");
-        let values = columns.replace(
-            "status",
-            "CASE WHEN status IN ('SHUNNED', 'SHUNNED_AWS_BGD') THEN 'ONLINE' ELSE status END",
-        );
+        let columns = columns.collect::<rusqlite::Result<Vec<_>>>()?;
+        let values = columns.iter().map(|column| match column.as_str() {
+            "status" => "CASE WHEN status IN ('SHUNNED', 'SHUNNED_AWS_BGD') THEN 'ONLINE' ELSE status END",
+            column => column,
+        });
+        let (values, columns) = (values.collect::<Vec<_>>().join(", "), columns.join(", "));
         let explicit = if name == "mysql_aws_rds_bgd_hostgroups" { " WHERE auto_generated = 0" } else { "" };
         transaction.execute(&format!("DELETE FROM main.{name}"), [])?;
         transaction.execute(

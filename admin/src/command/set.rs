@@ -10,17 +10,23 @@ use wire::SqlError;
 
 /// Answers `SET ...`; `rest` is what follows the word.
 pub(super) fn run(admin: &Admin, rest: &str) -> Result<Answer, SqlError> {
-    let assignments = split_outside_quotes(rest, ',').into_iter().map(assignment);
-    let assignments: Vec<_> = assignments.flatten().collect();
     let mut values = Vec::new();
     let mut unknown = Vec::new();
-    for (name, text) in assignments {
+    let mut settings = 0;
+    for part in split_outside_quotes(rest, ',') {
+        let Some((name, text)) = assignment(part) else {
+            settings += 1;
+            continue;
+        };
         match registry::find(&name) {
             Some(var) => values.push((var.name, canonical(var, &unquote(text))?)),
             None if is_admin_name(&name) => unknown.push(name),
             // Session settings of drivers mean nothing here.
             None => {}
         }
+    }
+    if settings > 0 && !values.is_empty() {
+        return Err(SqlError::new(1064, "42000", "SET: a value that contains a comma must be quoted"));
     }
     let affected = admin.store.lock().set_variables(&values).map_err(|error| from_sqlite(&error))?;
     let info = match unknown.as_slice() {

@@ -48,6 +48,8 @@ fn set_checks_and_stores_what_a_value_reads_as() {
     assert_eq!(error.code, 1231);
     assert!(error.message.contains("mysql-monitor_history"));
     assert_eq!(f.one("SELECT @@mysql-max_connections"), "5");
+    assert_eq!(f.error("SET mysql-monitor_username=a,b").code, 1064);
+    assert_eq!(f.one("SELECT @@mysql-monitor_username"), "");
     assert!(f.error("SET admin-version='9'").message.contains("read-only"));
 }
 

@@ -96,6 +96,16 @@ fn a_row_that_cannot_be_typed_refuses_the_whole_load() {
 }
 
 #[test]
+fn what_cannot_be_loaded_is_not_saved_to_disk() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES ('ten', 'x')");
+    assert!(f.error("SAVE MYSQL SERVERS TO DISK").message.contains("mysql_servers.hostgroup_id"));
+    f.ok("UPDATE global_variables SET variable_value='x' WHERE variable_name='mysql-wait_timeout'");
+    assert!(f.error("SAVE MYSQL VARIABLES TO DISK").message.contains("mysql-wait_timeout"));
+    f.restart().admin.load_all().unwrap();
+}
+
+#[test]
 fn a_password_is_never_in_an_error() {
     let f = fixture();
     f.ok("INSERT INTO mysql_users (username, password) VALUES ('u', x'68757368ff')");
@@ -152,6 +162,9 @@ fn load_variables_touches_its_own_only() {
     assert_eq!(loaded.wait_timeout, Variables::default().wait_timeout);
     f.ok("INSERT INTO global_variables VALUES ('mysql-unheard_of', '1')");
     assert_eq!(f.ok("LOAD MYSQL VARIABLES TO RUNTIME").1, "1 entry ignored, see the log");
+    f.ok("INSERT INTO global_variables VALUES ('MYSQL-wait_timeout', '9')");
+    assert_eq!(f.ok("LOAD MYSQL VARIABLES TO RUNTIME").1, "2 entries ignored, see the log");
+    assert_eq!(f.daemon.variables().unwrap().wait_timeout, Duration::from_millis(1));
 }
 
 #[test]

@@ -99,3 +99,15 @@ fn defaults_come_from_the_caller_until_something_is_saved() {
     let admin = Admin::open(dir.path(), defaults, &[]).unwrap();
     assert_eq!(admin.variables().unwrap().sqliteserver_interfaces, "0.0.0.0:3306");
 }
+
+#[test]
+fn a_stored_value_that_does_not_fit_is_named_and_can_be_overridden() {
+    let f = fixture();
+    f.ok("INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'soon')");
+    let Fixture { admin, dir, .. } = f;
+    drop(admin);
+    let text = refusal(dir.path());
+    assert!(text.contains("pointsman.db") && text.contains("'soon'") && text.contains("--set"), "{text}");
+    let overrides = [("mysql-wait_timeout".to_owned(), "1000".to_owned())];
+    Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+}

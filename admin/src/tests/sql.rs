@@ -47,6 +47,8 @@ fn statements_that_reach_further_are_refused() {
         "END".to_owned(),
         "SELECT * FROM pragma_journal_mode".to_owned(),
         "DROP TABLE mysql_servers".to_owned(),
+        "CREATE TEMP TABLE mysql_servers (n INT)".to_owned(),
+        "CREATE TEMP VIEW v AS SELECT 1".to_owned(),
         "DROP TABLE disk.MYSQL_USERS".to_owned(),
         "ALTER TABLE global_variables ADD COLUMN x".to_owned(),
         "SELECT load_extension('x')".to_owned(),
