@@ -11,7 +11,7 @@ mod statement;
 mod system;
 mod text;
 
-use database::{Deadline, Shutdown};
+use database::Deadline;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use session::{Identity, Session};
@@ -41,7 +41,6 @@ pub struct OpenError(pub String);
 /// The server's shared state. Listening is the caller's: it hands over accepted connections.
 pub struct SqliteServer {
     file: PathBuf,
-    shutdown: Shutdown,
     #[cfg(feature = "test-rds-bgd")]
     simulator: std::sync::Arc<simulator::Simulator>,
     /// Held so that the write-ahead log is not removed and made again whenever the last session ends.
@@ -68,18 +67,12 @@ impl SqliteServer {
             #[cfg(feature = "test-rds-bgd")]
             simulator: std::sync::Arc::new(simulator::Simulator::open(&keeper).map_err(failed)?),
             file,
-            shutdown: Shutdown::default(),
             _keeper: Mutex::new(keeper),
         })
     }
 
-    /// Gives statements that run now, and later ones, this long before they are interrupted. Called before the
-    /// listeners' service is stopped, which cannot join a thread while SQLite works for it.
-    pub fn stop_within(&self, grace: Duration) {
-        self.shutdown.within(grace);
-    }
-
-    /// Serves one connection to its end, on the caller's thread (2 MiB of stack).
+    /// Serves one connection to its end, on the caller's thread (2 MiB of stack). A statement that runs when the socket is
+    /// shut down both ways is interrupted.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
         let (id, peer) = (accepted.id, accepted.peer);
         match self.serve_client(accepted, options, accounts) {
@@ -103,7 +96,7 @@ impl SqliteServer {
         };
         let opened = Session::open(
             &self.file,
-            Deadline::new(&self.shutdown),
+            Deadline::new(channel.stream().socket().clone()),
             identity,
             #[cfg(feature = "test-rds-bgd")]
             simulator::Backend::new(&self.simulator, channel.stream()),

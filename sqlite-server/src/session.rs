@@ -236,7 +236,6 @@ pub(crate) fn column(name: &str, kind: ColumnType) -> Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::database::Shutdown;
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
     use wire::CapabilityFlags;
@@ -264,7 +263,7 @@ mod tests {
             );
             let session = Session::open(
                 &file,
-                Deadline::new(&Shutdown::default()),
+                Deadline::new(channel.stream().socket().clone()),
                 Identity { server_version: "8.0.0".into(), connection_id: 1, user: "testuser".into() },
                 #[cfg(feature = "test-rds-bgd")]
                 Backend::new(&simulator, channel.stream()),

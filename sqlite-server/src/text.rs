@@ -5,17 +5,12 @@
 pub(crate) fn bare(sql: &str) -> &str {
     let mut rest = sql.trim_start();
     loop {
-        let after = if rest.starts_with("/*") && !rest.starts_with("/*!") {
-            rest.split_once("*/").map(|(_, after)| after)
-        } else if rest.starts_with("-- ") || rest.starts_with('#') {
-            rest.split_once('\n').map(|(_, after)| after)
-        } else {
-            None
+        let (comment, end) = match rest.strip_prefix("/*") {
+            Some(comment) if !comment.starts_with('!') => (comment, "*/"),
+            None if rest.starts_with("--") || rest.starts_with('#') => (rest, "\n"),
+            _ => return rest.trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace()),
         };
-        match after {
-            Some(after) => rest = after.trim_start(),
-            None => return rest.trim_end_matches(|c: char| c == ';' || c.is_ascii_whitespace()),
-        }
+        rest = comment.split_once(end).map_or("", |(_, after)| after.trim_start());
     }
 }
 
@@ -88,7 +83,9 @@ mod tests {
     fn leading_comments_and_trailing_semicolons_go() {
         assert_eq!(bare(" /* driver 1.0 */ -- x\n# y\n SELECT 1 ; ;\n"), "SELECT 1");
         assert_eq!(bare("/*!40101 SET x=1 */;"), "/*!40101 SET x=1 */");
-        assert_eq!(bare("/* never closed"), "/* never closed");
+        assert_eq!(bare("/* never closed"), "");
+        assert_eq!(bare("--"), "");
+        assert_eq!(bare("/*/ SELECT 2 */ SELECT 1"), "SELECT 1");
         assert_eq!(bare(" ; "), "");
     }
 

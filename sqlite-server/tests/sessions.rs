@@ -7,7 +7,7 @@ use common::{TestServer, error_of, value_of};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LOCAL: &str = "127.0.0.1";
 
@@ -184,4 +184,17 @@ fn large_statements_and_results_pass() {
     let text = "x".repeat(1 << 20);
     assert_eq!(value_of(&mut client, &format!("SELECT '{text}'")), text);
     server.stop();
+}
+
+#[test]
+fn stopping_interrupts_a_statement_that_outlasts_the_grace() {
+    let server = TestServer::start();
+    let mut client = server.connect(LOCAL);
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+    let running = std::thread::spawn(move || client.query_drop(endless).is_err());
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    server.stop();
+    assert!(began.elapsed() < Duration::from_secs(30), "it waited for the statement's own limit");
+    assert!(running.join().unwrap());
 }

@@ -27,7 +27,6 @@ impl Accounts for OneUser {
 }
 
 pub struct TestServer {
-    server: Arc<SqliteServer>,
     service: Service,
     port: u16,
     pub directory: TempDir,
@@ -39,7 +38,7 @@ impl TestServer {
     }
 
     pub fn start_in(directory: TempDir) -> Self {
-        let server = Arc::new(SqliteServer::open(directory.path()).unwrap());
+        let server = SqliteServer::open(directory.path()).unwrap();
         let options = ServerOptions {
             server_version: "8.0.0-test".into(),
             default_plugin: AuthPlugin::Native,
@@ -47,14 +46,13 @@ impl TestServer {
             capabilities: CAPABILITIES,
             timeout: Duration::from_secs(10),
         };
-        let shared = Arc::clone(&server);
         let service = Service::new(
             ServiceSpec { name: "sqlite", stack: 2 << 20 },
             Arc::new(|| 100),
-            Arc::new(move |accepted| shared.serve(accepted, &options, &OneUser)),
+            Arc::new(move |accepted| server.serve(accepted, &options, &OneUser)),
         );
         let port = service.listen("0.0.0.0:0".parse().unwrap()).unwrap().port();
-        Self { server, service, port, directory }
+        Self { service, port, directory }
     }
 
     pub fn port(&self) -> u16 {
@@ -84,7 +82,6 @@ impl TestServer {
 
     /// Stops serving and hands back the data directory.
     pub fn stop(self) -> TempDir {
-        self.server.stop_within(Duration::from_secs(1));
         self.service.stop(Duration::from_secs(2));
         self.directory
     }
