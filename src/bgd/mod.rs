@@ -9,6 +9,8 @@ pub mod machine;
 pub mod mapping;
 mod perform;
 pub mod phase;
+#[cfg(test)]
+mod tests;
 pub mod topology;
 mod worker;
 

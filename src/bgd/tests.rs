@@ -1,0 +1,304 @@
+//! A worker and its dispatcher against a small server that answers the two statements.
+
+use super::fixtures::server;
+use super::*;
+use crate::hostgroups::{BgdStatus, Endpoint, ServerStatus};
+use admin::Variables;
+use admin::rows::ServersConfig;
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
+use wire::login::{CAPABILITIES, ServerOptions, login};
+use wire::reply::{Column, Reply};
+use wire::serve::{QueryHandler, serve};
+use wire::service::{Accepted, Service, ServiceSpec};
+use wire::{SqlError, WireError};
+
+/// Long enough for any machine; a test that passes does not wait for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+const BLUE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 11));
+const GREEN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 14));
+const TABLE_CHECK: &str =
+    "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
+
+/// What a server's mysql.rds_topology is.
+#[derive(Clone)]
+enum Table {
+    Absent,
+    Empty,
+    Target(&'static str),
+    Broken,
+}
+
+/// Every server's table, and the statements seen: the table check or not, and where.
+struct Servers {
+    tables: Mutex<HashMap<IpAddr, Table>>,
+    seen: Mutex<Vec<(IpAddr, bool)>>,
+}
+
+struct Session {
+    address: IpAddr,
+    servers: Arc<Servers>,
+}
+
+impl QueryHandler for Session {
+    fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
+        if sql != TABLE_CHECK && sql != "SELECT * FROM mysql.rds_topology" {
+            return reply.ok(0, 0, "");
+        }
+        let check = sql == TABLE_CHECK;
+        self.servers.seen.lock().push((self.address, check));
+        let table = self.servers.tables.lock().get(&self.address).cloned().unwrap_or(Table::Absent);
+        let names = if check { &["1"][..] } else { &["endpoint", "role", "status"] };
+        let columns: Vec<_> = names.iter().map(|name| Column::text(*name)).collect();
+        let row: Vec<&str> = match (check, table) {
+            (_, Table::Broken) => return reply.error(&SqlError::new(1105, "HY000", "broken")),
+            (true, Table::Absent) | (false, Table::Empty) => Vec::new(),
+            (true, _) => vec!["1"],
+            (false, Table::Absent) => return reply.error(&SqlError::new(1146, "42S02", "no such table")),
+            (false, Table::Target(status)) => {
+                vec!["db-green-1.bgd.test", "BLUE_GREEN_DEPLOYMENT_TARGET", status]
+            }
+        };
+        let mut rows = reply.rows(&columns)?;
+        if !row.is_empty() {
+            rows.row(row.iter().map(|cell| Some(cell.as_bytes())))?;
+        }
+        rows.finish()
+    }
+}
+
+struct Anybody;
+impl Accounts for Anybody {
+    fn find(&self, _user: &str) -> Option<Account> {
+        Some(Account { password: StoredPassword::Clear("monitor".into()) })
+    }
+}
+
+/// A deployment of two servers, and everything a worker acts on.
+struct Site {
+    effects: Effects,
+    servers: Arc<Servers>,
+    loaded: ServersConfig,
+    dispatcher: Dispatcher,
+    service: Service,
+    _hosts: tempfile::TempDir,
+}
+
+impl Site {
+    fn new(table: Table) -> Self {
+        Self::with(table, |_| {})
+    }
+    /// Every server has this table, and the configuration is changed before anything starts.
+    fn with(table: Table, change: impl FnOnce(&mut ServersConfig)) -> Self {
+        let servers = Arc::new(Servers {
+            tables: Mutex::new([(BLUE, table.clone()), (GREEN, table)].into()),
+            seen: Mutex::default(),
+        });
+        let (service, port) = listen(&servers);
+        let hosts = tempfile::tempdir().expect("a directory");
+        let file = hosts.path().join("hosts");
+        let text = format!("{BLUE} db.bgd.test\n{GREEN} db-green-1.bgd.test\n127.10.77.12 r1.bgd.test\n");
+        std::fs::write(&file, text).expect("written");
+        let variables = Variables {
+            monitor_enabled: true,
+            monitor_username: "monitor".into(),
+            monitor_password: "monitor".into(),
+            ..Variables::default()
+        };
+        let config = Arc::new(Config::new(variables));
+        let dns = Dns::new(config.clone(), Some(file));
+        let effects = Effects {
+            backends: Arc::new(Backends::new(config.clone(), dns.clone())),
+            probes: Arc::new(Probes::new(config.clone())),
+            suppression: Arc::default(),
+            config,
+            dns,
+        };
+        let mut loaded = super::fixtures::config();
+        loaded.servers = vec![server(10, "db.bgd.test"), server(20, "r1.bgd.test")];
+        loaded.servers.iter_mut().for_each(|server| server.port = port);
+        loaded.bgd[0].check_interval_ms = 100;
+        change(&mut loaded);
+        effects.backends.update(|groups| groups.load(&loaded));
+        let dispatcher = Dispatcher::start(effects.clone()).expect("started");
+        Self { effects, servers, loaded, dispatcher, service, _hosts: hosts }
+    }
+    fn endpoint(&self, at: usize) -> Endpoint {
+        Endpoint::new(&self.loaded.servers[at].hostname, self.loaded.servers[at].port)
+    }
+    fn load(&mut self, change: impl FnOnce(&mut ServersConfig)) {
+        change(&mut self.loaded);
+        self.effects.backends.update(|groups| groups.load(&self.loaded));
+    }
+    fn publish(&self, table: Table) {
+        let mut tables = self.servers.tables.lock();
+        tables.insert(BLUE, table.clone());
+        tables.insert(GREEN, table);
+    }
+    fn status(&self) -> BgdStatus {
+        self.effects.backends.read(|groups| groups.deployments()[&10].status)
+    }
+    fn placed(&self, hostgroup: u32, at: usize) -> Option<ServerStatus> {
+        let server = |groups: &crate::hostgroups::Hostgroups| {
+            groups.server(hostgroup, &self.endpoint(at)).map(|server| server.status)
+        };
+        self.effects.backends.read(server)
+    }
+    fn pinned(&self) -> Vec<(String, IpAddr)> {
+        self.effects.dns.pins().into_iter().map(|(name, ip, _)| (name, ip)).collect()
+    }
+    fn suppressed(&self) -> bool {
+        self.effects.suppression.is_suppressed(&self.endpoint(0))
+    }
+    /// Publishes a target status and waits for the state it leads to.
+    fn reach(&self, status: &'static str, expected: BgdStatus) {
+        self.publish(Table::Target(status));
+        self.wait(expected);
+    }
+    fn wait(&self, expected: BgdStatus) {
+        eventually(&format!("{expected:?}"), || self.status() == expected);
+    }
+    /// Waits for the next metadata query on a server.
+    fn wait_for_query(&self, address: IpAddr) {
+        let count = || self.servers.seen.lock().iter().filter(|seen| **seen == (address, false)).count();
+        let before = count();
+        eventually(&format!("a query to {address}"), || count() > before);
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.dispatcher.stop();
+        self.effects.probes.close();
+        self.effects.dns.stop();
+        self.service.stop(Duration::ZERO);
+    }
+}
+
+/// Listens on both addresses, at one free port.
+fn listen(servers: &Arc<Servers>) -> (Service, u16) {
+    let options = Arc::new(ServerOptions {
+        server_version: "8.4.0-test".into(),
+        default_plugin: AuthPlugin::Native,
+        tls: None,
+        capabilities: CAPABILITIES,
+        timeout: PATIENCE,
+    });
+    let servers = servers.clone();
+    let serve_one = move |accepted: Accepted| {
+        let Ok(local) = accepted.socket.local_addr() else { return };
+        let Ok((mut channel, login)) = login(accepted.socket, accepted.id, &options, &Anybody) else {
+            return;
+        };
+        let mut session = Session { address: local.ip(), servers: servers.clone() };
+        // The worker closes its connections as it likes.
+        let _ = serve(&mut channel, &login, 1 << 16, &mut session);
+    };
+    let service = Service::new(
+        ServiceSpec { name: "bgd-test", stack: 256 * 1024 },
+        Arc::new(|| 100),
+        Arc::new(serve_one),
+    );
+    loop {
+        let blue = service.listen(SocketAddr::new(BLUE, 0)).expect("a free port");
+        if service.listen(SocketAddr::new(GREEN, blue.port())).is_ok() {
+            return (service, blue.port());
+        }
+        service.unlisten(blue);
+    }
+}
+
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn to_post_processing(site: &Site) {
+    site.reach("AVAILABLE", BgdStatus::Available);
+    site.reach("SWITCHOVER_INITIATED", BgdStatus::WriterSwitchoverInitiated);
+    site.reach("SWITCHOVER_IN_PROGRESS", BgdStatus::WriterSwitchoverInProgress);
+    site.reach("SWITCHOVER_IN_POST_PROCESSING", BgdStatus::WriterSwitchoverPostProcessing);
+}
+
+#[test]
+fn a_switchover_from_end_to_end() {
+    let site = Site::new(Table::Target("AVAILABLE"));
+    site.reach("AVAILABLE", BgdStatus::Available);
+    let green = Endpoint::new("db-green-1.bgd.test", site.loaded.servers[0].port);
+    assert!(site.effects.backends.read(|groups| groups.server(30, &green).is_some()));
+    site.wait_for_query(GREEN);
+    assert_eq!(site.servers.seen.lock()[..2], [(BLUE, true), (BLUE, false)]);
+    assert!(!site.suppressed());
+    site.reach("SWITCHOVER_INITIATED", BgdStatus::WriterSwitchoverInitiated);
+    assert!(site.suppressed());
+    site.reach("SWITCHOVER_IN_PROGRESS", BgdStatus::WriterSwitchoverInProgress);
+    assert_eq!((site.placed(10, 0), site.placed(20, 0)), (None, Some(ServerStatus::Online)));
+    site.reach("SWITCHOVER_IN_POST_PROCESSING", BgdStatus::WriterSwitchoverPostProcessing);
+    assert_eq!(site.pinned(), [("db.bgd.test".to_owned(), GREEN)]);
+    assert_eq!(site.placed(10, 0), Some(ServerStatus::Online));
+    assert_eq!(site.placed(20, 0), Some(ServerStatus::Online), "no reader is mapped: the writer reads");
+    assert_eq!(site.placed(20, 1), Some(ServerStatus::ShunnedAwsBgd));
+    site.reach("SWITCHOVER_COMPLETED", BgdStatus::ReaderSwitchoverInProgress);
+    assert_eq!(site.pinned(), []);
+    assert!(site.suppressed());
+    site.publish(Table::Empty);
+    site.wait(BgdStatus::None);
+    assert_eq!((site.placed(10, 0), site.placed(20, 0)), (Some(ServerStatus::Online), None));
+    assert_eq!(site.placed(20, 1), Some(ServerStatus::Online));
+    assert!(!site.suppressed());
+    site.wait_for_query(BLUE);
+}
+
+#[test]
+fn a_lost_green_writer_is_left_for_the_blue_one_and_the_state_stays() {
+    let site = Site::new(Table::Target("AVAILABLE"));
+    to_post_processing(&site);
+    site.servers.tables.lock().insert(GREEN, Table::Broken);
+    site.wait_for_query(BLUE);
+    assert_eq!((site.status(), site.pinned()), (BgdStatus::WriterSwitchoverPostProcessing, Vec::new()));
+    assert_eq!(site.servers.seen.lock().iter().filter(|(_, check)| *check).count(), 1);
+    site.publish(Table::Absent);
+    site.wait(BgdStatus::None);
+}
+
+#[test]
+fn stopping_rolls_back() {
+    let site = Site::new(Table::Target("AVAILABLE"));
+    to_post_processing(&site);
+    site.dispatcher.stop();
+    assert_eq!((site.status(), site.pinned()), (BgdStatus::None, Vec::new()));
+    assert_eq!(site.placed(20, 1), Some(ServerStatus::Online));
+    assert!(!site.suppressed());
+}
+
+#[test]
+fn a_changed_configuration_is_taken_up_in_place_and_a_disabled_deployment_rolled_back() {
+    let mut site = Site::new(Table::Target("AVAILABLE"));
+    site.reach("SWITCHOVER_IN_PROGRESS", BgdStatus::WriterSwitchoverInProgress);
+    site.load(|config| config.bgd[0].check_timeout_ms = 900);
+    eventually("the second demotion", || site.placed(10, 0).is_none());
+    assert_eq!(site.status(), BgdStatus::WriterSwitchoverInProgress);
+    assert_eq!(site.servers.seen.lock().iter().filter(|(_, check)| *check).count(), 1);
+    site.load(|config| config.bgd[0].active = false);
+    site.wait(BgdStatus::None);
+    eventually("the end of suppression", || !site.suppressed());
+    assert_eq!(site.placed(10, 0), Some(ServerStatus::Online));
+    site.load(|config| config.bgd[0].active = true);
+    site.wait(BgdStatus::WriterSwitchoverInProgress);
+    assert_eq!(site.servers.seen.lock().iter().filter(|(_, check)| *check).count(), 2);
+}
+
+#[test]
+fn a_deployment_gets_its_worker_when_a_writer_is_placed() {
+    let site = Site::with(Table::Target("AVAILABLE"), |config| config.servers[0].hostgroup_id = 20);
+    let writer = site.endpoint(0);
+    site.effects.backends.update(|groups| groups.configure_writer(10, 20, &writer, false));
+    site.wait(BgdStatus::Available);
+}
