@@ -107,7 +107,7 @@ fn test_post_processing(
     publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_POST_PROCESSING");
     let drained = scenario.admin.wait_until(&format!("{}=0", admin::pooled(blue_reader(cluster))));
-    tap.ok_result(drained, "POST_PROCESSING: connections to blue are gone");
+    tap.ok_result(drained, "POST_PROCESSING: connections to the blue reader are gone");
     expect_writer_in_place(tap, scenario, cluster, "POST_PROCESSING")?;
     expect_answer(
         tap,
