@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Buffer memory that an idle connection keeps, in bytes.
 const IDLE_BUFFER: usize = 4 * 1024;
-/// Buffer for forwarding answers, in bytes.
+/// Buffer for forwarding answers that do not fit into the idle one, in bytes.
 const FORWARD_BUFFER: usize = 16 * 1024;
 
 /// One end of a MySQL connection: the stream, a read buffer that stays small while idle, and the sequence number.
@@ -222,7 +222,9 @@ impl Channel {
     /// Bytes that are buffered and not consumed are returned first, without a read.
     pub fn fill(&mut self) -> Result<&[u8], WireError> {
         if self.start == self.end {
-            self.make_room(FORWARD_BUFFER);
+            // Most answers are small; one that filled the buffer is worth a larger one.
+            let filled = self.end == self.input.len() && self.end > 0;
+            self.make_room(if filled { FORWARD_BUFFER } else { IDLE_BUFFER });
             self.read_once(usize::MAX)?;
         }
         Ok(self.input.get(self.start..self.end).unwrap_or_default())

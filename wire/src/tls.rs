@@ -79,6 +79,14 @@ impl RsaPair {
     }
 }
 
+/// On sockets that block, a handshake "would block" when its time is up.
+pub(crate) fn handshake_error<S>(error: native_tls::HandshakeError<S>) -> WireError {
+    match error {
+        native_tls::HandshakeError::WouldBlock(_) => io::Error::from(io::ErrorKind::TimedOut).into(),
+        native_tls::HandshakeError::Failure(error) => WireError::Tls(error.to_string()),
+    }
+}
+
 struct Files {
     ca: PathBuf,
     cert: PathBuf,

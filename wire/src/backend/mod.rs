@@ -150,9 +150,11 @@ fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, W
     let name = if options.server_name.is_empty() { &address } else { options.server_name };
     match connector.connect(name, socket) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-        Err(error) => Err(WireError::Tls(error.to_string())),
+        Err(error) => Err(crate::tls::handshake_error(error)),
     }
 }
 
+#[cfg(test)]
+mod hostile_tests;
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,10 @@ impl Reader<'_> {
             Some(0xFB) => return Err(WireError::Malformed("LOCAL INFILE was not offered")),
             _ => Fields::new(&payload).lenenc_int()?,
         };
+        // Rows without columns would be empty packets, which no limit on bytes bounds.
+        if count == 0 {
+            return Err(WireError::Malformed("a result set without columns"));
+        }
         let mut result = TextResult::default();
         for _ in 0..count {
             result.columns.push(column_name(&self.packet()?)?);
@@ -76,8 +80,7 @@ impl Reader<'_> {
             WireError::TooLarge { .. } => WireError::TooLarge { limit },
             other => other,
         })?;
-        // An empty packet counts as well, so that no flood of them is read without end.
-        self.left = self.left.saturating_sub(payload.len() + 1);
+        self.left -= payload.len();
         match payload.first() {
             Some(0xFF) => Err(SqlError::from_payload(payload)?.into()),
             _ => Ok(payload.to_vec()),

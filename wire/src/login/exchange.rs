@@ -23,6 +23,8 @@ pub(super) struct Exchange<'a> {
     response: &'a HandshakeResponse,
     greeted: AuthPlugin,
     nonce: [u8; NONCE],
+    /// Whether the client's (last) answer is made from a password.
+    used_password: bool,
 }
 
 impl<'a> Exchange<'a> {
@@ -32,12 +34,13 @@ impl<'a> Exchange<'a> {
         greeting: &Greeting,
         response: &'a HandshakeResponse,
     ) -> Self {
-        Self { channel, options, response, greeted: greeting.plugin, nonce: greeting.nonce }
+        let (greeted, nonce) = (greeting.plugin, greeting.nonce);
+        Self { channel, options, response, greeted, nonce, used_password: false }
     }
 
     /// Asks until the password is proved (what was learned) or not (`None`). A user who does not exist, or whose password is stored in a
     /// form that cannot be verified, goes the way of one with an unknown password.
-    pub(super) fn run(mut self, account: Option<Account>) -> Result<Option<Secret>, WireError> {
+    pub(super) fn run(&mut self, account: Option<Account>) -> Result<Option<Secret>, WireError> {
         let stored = match account.map(|account| account.password) {
             Some(StoredPassword::Unsupported(form)) => {
                 log::warn!(
@@ -53,13 +56,24 @@ impl<'a> Exchange<'a> {
         if self.must_switch(plugin, &answer) {
             answer = self.switch(plugin)?;
         }
-        if is_empty(&answer) {
+        self.used_password = !is_empty(&answer);
+        if !self.used_password {
             return Ok((stored == Some(StoredPassword::Empty)).then_some(Secret::Empty));
         }
         match plugin {
             AuthPlugin::Native => Ok(stored.and_then(|s| s.verify_native(&self.nonce, &answer))),
             AuthPlugin::CachingSha2 => self.caching_sha2(stored, &answer),
         }
+    }
+
+    /// Error 1045, in the server's words.
+    pub(super) fn access_denied(&self) -> SqlError {
+        let user: String = self.response.user.chars().take(80).collect();
+        let peer = self.channel.stream().socket().peer_addr();
+        let host = peer.map_or_else(|_| "unknown".to_owned(), |peer| peer.ip().to_string());
+        let using = if self.used_password { "YES" } else { "NO" };
+        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+        SqlError::new(1045, "28000", text)
     }
 
     /// The client's own plugin where the stored form can be verified through it; the listener's for clients of another.
@@ -142,14 +156,4 @@ fn is_empty(answer: &[u8]) -> bool {
 
 fn without_nul(mut password: Vec<u8>) -> Option<Vec<u8>> {
     (password.pop() == Some(0)).then_some(password)
-}
-
-/// Error 1045, in the server's words.
-pub(super) fn access_denied(response: &HandshakeResponse, channel: &Channel) -> SqlError {
-    let user: String = response.user.chars().take(80).collect();
-    let peer = channel.stream().socket().peer_addr();
-    let host = peer.map_or_else(|_| "unknown".to_owned(), |peer| peer.ip().to_string());
-    let using = if is_empty(&response.auth_response) { "NO" } else { "YES" };
-    let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
-    SqlError::new(1045, "28000", text)
 }

@@ -8,7 +8,7 @@ use crate::channel::Channel;
 use crate::reply::Reply;
 use crate::socket::{Socket, Stream};
 use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
-use exchange::{Exchange, access_denied};
+use exchange::Exchange;
 use greeting::{Greeting, HandshakeResponse};
 use std::time::{Duration, Instant};
 
@@ -105,10 +105,11 @@ pub fn login(
     };
 
     let account = accounts.find(&response.user);
-    let secret = match Exchange::new(&mut channel, options, &greeting, &response).run(account) {
+    let mut exchange = Exchange::new(&mut channel, options, &greeting, &response);
+    let secret = match exchange.run(account) {
         Ok(Some(secret)) => secret,
         Ok(None) => {
-            let error = access_denied(&response, &channel);
+            let error = exchange.access_denied();
             return Err(refuse(&mut channel, error));
         }
         Err(error) => return Err(refuse_garbage(&mut channel, error)),
@@ -141,7 +142,7 @@ fn receive_response<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Re
 fn accept_tls(socket: Socket, acceptor: &native_tls::TlsAcceptor) -> Result<Stream, WireError> {
     match acceptor.accept(socket) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-        Err(error) => Err(WireError::Tls(error.to_string())),
+        Err(error) => Err(crate::tls::handshake_error(error)),
     }
 }
 

@@ -106,8 +106,8 @@ impl Accepting {
         wake.revents().is_empty()
     }
     fn accept(&self) -> io::Result<()> {
+        // The socket blocks: on Linux it does not inherit the listener's mode.
         let (stream, peer) = self.listener.accept()?;
-        stream.set_nonblocking(false)?;
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
         socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         let socket = Socket::new(stream)?;

@@ -1,1 +1,146 @@
+use super::*;
+use crate::channel::Channel;
+use crate::{SqlError, WireError};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::io::Read;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
 
+const PARTIAL: Duration = Duration::from_secs(10);
+
+/// A service whose handler reports its thread's name, then reads until the client leaves.
+fn reporting(limit: usize) -> (Service, SocketAddr, Receiver<String>) {
+    let (sender, names) = unbounded();
+    let handler = move |accepted: Accepted| {
+        sender.send(thread::current().name().unwrap_or_default().to_owned()).unwrap();
+        drain(accepted.socket);
+    };
+    let (service, address) = start(limit, handler);
+    (service, address, names)
+}
+fn start(limit: usize, handler: impl Fn(Accepted) + Send + Sync + 'static) -> (Service, SocketAddr) {
+    let spec = ServiceSpec { name: "test", stack: 128 << 10 };
+    let service = Service::new(spec, Arc::new(move || limit), Arc::new(handler));
+    let address = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    (service, address)
+}
+fn drain(mut socket: Socket) {
+    while matches!(socket.read(&mut [0; 64]), Ok(1..)) {}
+}
+fn connect(address: SocketAddr) -> TcpStream {
+    TcpStream::connect(address).unwrap()
+}
+fn next(names: &Receiver<String>) -> String {
+    names.recv_timeout(PARTIAL).unwrap()
+}
+/// Waits for something another thread is about to do.
+fn eventually(condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PARTIAL;
+    while !condition() {
+        assert!(Instant::now() < deadline, "it did not happen");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn threads_are_named_and_reused() {
+    let (service, address, names) = reporting(10);
+    let first = connect(address);
+    assert_eq!(next(&names), "test-1");
+    let second = connect(address);
+    assert_eq!(next(&names), "test-2");
+    assert_eq!(service.connections(), 2);
+    drop(first);
+    eventually(|| service.connections() == 1);
+    // The thread waits for its next connection a moment after its last one has ended.
+    let reused = (0..100).any(|_| {
+        let _third = connect(address);
+        next(&names) == "test-1"
+    });
+    assert!(reused);
+    drop(second);
+}
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let (_service, address, names) = reporting(1);
+    let first = connect(address);
+    next(&names);
+    let mut refused = Channel::new(Socket::new(connect(address)).unwrap());
+    let error = SqlError::from_payload(refused.read_packet(1000, PARTIAL).unwrap()).unwrap();
+    assert_eq!(error, SqlError::new(1040, "08004", "Too many connections"));
+    assert!(matches!(refused.read_packet(1000, PARTIAL), Err(WireError::Closed)));
+    drop(first);
+}
+
+#[test]
+fn a_panic_ends_its_own_connection_alone() {
+    let calls = AtomicUsize::new(0);
+    let (service, address) = start(10, move |accepted| {
+        assert_ne!(calls.fetch_add(1, Ordering::SeqCst), 0, "the first connection panics");
+        drain(accepted.socket);
+    });
+    let mut unlucky = connect(address);
+    assert_eq!(unlucky.read(&mut [0; 1]).unwrap(), 0);
+    eventually(|| service.connections() == 0);
+    let _next = connect(address);
+    eventually(|| service.connections() == 1);
+}
+
+#[test]
+fn ids_are_unique_and_not_zero() {
+    let (sender, ids): (Sender<u32>, _) = unbounded();
+    let (_service, address) = start(10, move |accepted| sender.send(accepted.id).unwrap());
+    let _both = [connect(address), connect(address)];
+    let ids = [ids.recv_timeout(PARTIAL).unwrap(), ids.recv_timeout(PARTIAL).unwrap()];
+    assert!(ids[0] != 0 && ids[1] != 0 && ids[0] != ids[1]);
+}
+
+#[test]
+fn addresses_come_and_go() {
+    let (service, address, names) = reporting(10);
+    let open = connect(address);
+    next(&names);
+    let other = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    assert_eq!(service.addresses(), [address, other]);
+    service.unlisten(address);
+    assert_eq!(service.addresses(), [other]);
+    assert!(TcpStream::connect(address).is_err());
+    assert_eq!(service.connections(), 1);
+    assert!(service.listen(other).is_err());
+    drop(open);
+}
+
+#[test]
+fn stop_ends_idle_connections_at_once() {
+    let (service, address, names) = reporting(10);
+    let mut idle = connect(address);
+    next(&names);
+    let begun = Instant::now();
+    service.stop(Duration::from_secs(600));
+    assert!(begun.elapsed() < Duration::from_secs(300), "it did not wait for the grace to pass");
+    assert_eq!(idle.read(&mut [0; 1]).unwrap(), 0);
+    assert!(TcpStream::connect(address).is_err());
+    assert_eq!(service.connections(), 0);
+}
+
+#[test]
+fn stop_lets_a_running_statement_finish_and_cuts_one_that_does_not() {
+    // A "statement" here writes until its client has gone or is cut.
+    let (sender, started) = unbounded();
+    let (service, address) = start(10, move |accepted: Accepted| {
+        sender.send(()).unwrap();
+        let mut channel = Channel::new(accepted.socket);
+        while channel.write_raw(&[0; 1 << 16]).is_ok() {}
+    });
+    let mut busy = connect(address);
+    started.recv_timeout(PARTIAL).unwrap();
+    service.stop(Duration::from_millis(50));
+    assert_eq!(service.connections(), 0);
+    let mut received = Vec::new();
+    // Cut with bytes under way, the connection may end by a reset.
+    let _ = busy.read_to_end(&mut received);
+    assert!(!received.is_empty());
+}
