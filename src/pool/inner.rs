@@ -161,11 +161,12 @@ impl<T> Inner<T> {
             None => Acquired::Open(slot, row.use_ssl),
         })
     }
-    /// Counts a connection that was opened.
-    pub fn connected(&mut self, slot: &Slot) {
+    /// Counts a connection that was opened. False if the pool was closed meanwhile.
+    pub fn connected(&mut self, slot: &Slot) -> bool {
         if let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) {
             pool.connected += 1;
         }
+        !self.closed
     }
     /// Counts a connect failure. Those that speak against the server (`against_server`) shun it once there are
     /// `limit` of them (0: never) within a second, until `until`. True if it was shunned just now.

@@ -93,10 +93,6 @@ impl Lease {
     pub fn is_quiet(&self) -> bool {
         self.connection.is_quiet()
     }
-    /// Whether nothing is left to do before a session that wants this may use it.
-    pub fn fits(&self, want: &Want) -> bool {
-        self.connection.profile == want.profile
-    }
     /// What the connection carries.
     pub fn profile(&self) -> &Profile {
         &self.connection.profile

@@ -4,7 +4,6 @@ use super::connection::Connection;
 use super::lease::{Lease, Place};
 use super::profile::{Profile, Want};
 use crate::hostgroups::Endpoint;
-use socket2::{SockRef, TcpKeepalive};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,8 +14,6 @@ use wire::{CapabilityFlags, SqlError, WireError};
 
 /// Longest that one read or write of a running statement may take (ProxySQL's mysql-default_query_timeout).
 const QUERY_TIMEOUT: Duration = Duration::from_secs(86_400);
-/// Silence after which the kernel asks whether a server is still there, so that a host that vanished is noticed.
-const KEEPALIVE: Duration = Duration::from_secs(120);
 /// Refusals that concern the user or the schema, not the server: not counted against it, not tried again. Access denied (1044,
 /// 1045, 1698), unknown schema (1049), account limits (1203, 1226), expired password (1862), host not allowed (1130).
 const USER_ERRORS: [u16; 8] = [1044, 1045, 1049, 1130, 1203, 1226, 1698, 1862];
@@ -65,13 +62,16 @@ impl Ticket {
         })?;
         let socket = backend.channel.stream().socket();
         socket.set_timeouts(Some(QUERY_TIMEOUT), Some(QUERY_TIMEOUT))?;
-        SockRef::from(socket.stream()).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
         self.place.slot.shared.set_socket(socket.clone());
         Ok(backend)
     }
     fn enter(self, mut backend: Backend, want: &Want) -> Result<Lease, OpenError> {
         let Self { place, .. } = self;
-        place.backends().inner.lock().connected(&place.slot);
+        if !place.backends().inner.lock().connected(&place.slot) {
+            backend.quit();
+            let error = SqlError::new(1053, "08S01", "Server shutdown in progress");
+            return Err(OpenError { error, retry: false });
+        }
         let missing = want.identity.missing(backend.capabilities);
         if !missing.is_empty() {
             backend.quit();

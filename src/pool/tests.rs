@@ -61,7 +61,7 @@ impl Fixture {
     fn open(&mut self, want: &Want, name: u32) -> (Slot, Connection<u32>) {
         match self.acquire(want) {
             Ok(Acquired::Open(slot, _)) => {
-                self.inner.connected(&slot);
+                assert!(self.inner.connected(&slot));
                 let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
                 let shared = Arc::clone(&slot.shared);
                 (slot, Connection { transport: name, identity, profile, shared })
@@ -241,6 +241,7 @@ fn a_closed_pool_gives_nothing_and_keeps_nothing() {
     let cut = pool.inner.close(&mut pool.trash);
     assert!(cut.len() == 1 && Arc::ptr_eq(&cut[0], &used.0.shared));
     assert!(matches!(pool.acquire(&a), Err(Refusal::Closed)));
+    assert!(!pool.inner.connected(&used.0));
     pool.release(used);
     assert_eq!(pool.closed(), [1, 2]);
 }

@@ -119,40 +119,34 @@ impl<'a> Session<'a> {
     /// Handles one command up to its answer.
     pub fn handle(&mut self, command: &RawCommand<'_>) -> Step {
         let Some((&code, argument)) = command.head.split_first() else { return unknown_command() };
+        let Some(code) = wire::command(code) else { return unknown_command() };
         let complete = command.head.len() == command.length;
-        let statement = match wire::command(code) {
-            Some(Command::COM_QUIT) => return Step::End(None),
-            Some(Command::COM_PING) => return Step::Answer(Answer::Ok),
-            Some(Command::COM_STATISTICS) => return Step::Answer(Answer::Text(self.shared.statistics())),
-            Some(Command::COM_RESET_CONNECTION) => return self.reset(),
-            Some(Command::COM_QUERY) if complete => {
+        let statement = match code {
+            Command::COM_QUIT => return Step::End(None),
+            Command::COM_PING => return Step::Answer(Answer::Ok),
+            Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.shared.statistics())),
+            Command::COM_RESET_CONNECTION => return self.reset(),
+            Command::COM_QUERY if complete => {
                 if let Some(answer) = local::answer(argument, self.id, &self.want.identity.user, self.peer) {
                     return Step::Answer(answer);
                 }
                 classify(argument, self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES))
             }
-            Some(Command::COM_INIT_DB) => match str::from_utf8(argument) {
+            Command::COM_INIT_DB => match str::from_utf8(argument) {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
                 Err(_) => Effect::State.into(),
             },
             // Too long to be judged, or meant to leave something.
-            Some(Command::COM_QUERY | Command::COM_STMT_PREPARE | Command::COM_SET_OPTION) => {
-                Effect::State.into()
-            }
-            Some(
-                Command::COM_FIELD_LIST
-                | Command::COM_STMT_EXECUTE
-                | Command::COM_STMT_SEND_LONG_DATA
-                | Command::COM_STMT_CLOSE
-                | Command::COM_STMT_RESET
-                | Command::COM_STMT_FETCH,
-            ) => Statement::default(),
+            Command::COM_QUERY | Command::COM_STMT_PREPARE | Command::COM_SET_OPTION => Effect::State.into(),
+            Command::COM_FIELD_LIST
+            | Command::COM_STMT_EXECUTE
+            | Command::COM_STMT_SEND_LONG_DATA
+            | Command::COM_STMT_CLOSE
+            | Command::COM_STMT_RESET
+            | Command::COM_STMT_FETCH => Statement::default(),
             _ => return unknown_command(),
         };
-        match wire::command(code) {
-            Some(command_code) => self.send(command_code, statement, command.framed),
-            None => unknown_command(),
-        }
+        self.send(code, statement, command.framed)
     }
     /// Sends a command to a server. It is sent a second time only if the first was cut short by a failing write: a command
     /// that a server has not whole it cannot have executed.
@@ -164,7 +158,6 @@ impl<'a> Session<'a> {
         if self.lease.is_none() && !answered {
             return Step::Silent;
         }
-        self.hold.unresettable |= command == Command::COM_SET_OPTION;
         let mut again = true;
         loop {
             let written = match self.connected(&statement) {
@@ -191,18 +184,24 @@ impl<'a> Session<'a> {
         Ok(self.lease.insert(lease))
     }
     fn acquire(&self, statement: &Statement) -> Result<Lease, Step> {
-        let mut want = self.want.clone();
-        if let Effect::Use(schema) = &statement.effect {
+        let mut elsewhere;
+        let want = match &statement.effect {
             // Asked for at once, so that a session whose schema does not exist can leave it.
-            want.profile.schema = Some(Arc::from(schema.as_str()));
-        }
+            Effect::Use(schema) => {
+                elsewhere = self.want.clone();
+                elsewhere.profile.schema = Some(Arc::from(schema.as_str()));
+                &elsewhere
+            }
+            _ => &self.want,
+        };
         let limits = Arc::clone(&self.shared.config.variables());
-        let mut lease = acquire(&self.shared.backends, self.hostgroup, &want, &self.socket, &limits)
-            .map_err(|failure| match failure {
+        let mut lease = acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &limits).map_err(
+            |failure| match failure {
                 Failure::Error(error) => Step::Answer(Answer::Error(error)),
                 Failure::ClientLeft => Step::End(None),
                 Failure::Closed => Step::End(Some(shutdown())),
-            })?;
+            },
+        )?;
         if statement.reads_insert_id {
             let deadline = Instant::now() + limits.connect_timeout_server;
             let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
@@ -236,7 +235,7 @@ impl<'a> Session<'a> {
         lease.count(pending.sent, received);
         match relayed {
             Relayed::Done(outcome) => {
-                self.settle(pending.statement, &outcome);
+                self.settle(pending, &outcome);
                 Step::Silent
             }
             Relayed::Unanswered(error) => self.lost(&error),
@@ -264,30 +263,31 @@ impl<'a> Session<'a> {
         if stateful { Step::End(Some(error)) } else { Step::Answer(Answer::Error(error)) }
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
-    fn settle(&mut self, statement: Statement, outcome: &Outcome) {
+    fn settle(&mut self, pending: Pending, outcome: &Outcome) {
+        let Pending { command, statement, .. } = pending;
         let Some(lease) = &mut self.lease else { return };
         let before = lease.backend().status;
         if let Some(status) = outcome.status {
             (self.status, lease.backend().status) = (status, status);
         }
         let failed = outcome.error.is_some();
-        let mut profile = self.want.profile.clone();
         match statement.effect {
             Effect::Nothing => {}
-            Effect::Use(schema) if !failed => profile.schema = Some(Arc::from(schema)),
-            // A connection taken for this statement may have got there before it failed.
+            Effect::Use(schema) if !failed => {
+                self.want.profile.schema = Some(Arc::from(schema));
+                lease.set_profile(self.want.profile.clone());
+            }
+            // A connection taken for this statement was there before it failed.
             Effect::Use(_) if lease.profile() != &self.want.profile => return self.drop_lease(),
             Effect::Use(_) => {}
             Effect::Set(setting) if !failed => {
-                self.hold.state |= !remember(&mut self.settings, setting, before)
+                self.hold.state |= !remember(&mut self.settings, setting, before);
+                self.want.profile.settings = self.settings.texts();
+                lease.set_profile(self.want.profile.clone());
             }
             Effect::Set(_) | Effect::State => self.hold.state = true,
         }
-        profile.settings = self.settings.texts();
-        if profile != self.want.profile || lease.profile() != &profile {
-            lease.set_profile(profile.clone());
-            self.want.profile = profile;
-        }
+        self.hold.unresettable |= command == Command::COM_SET_OPTION;
         if outcome.last_insert_id != 0 {
             self.insert_id = outcome.last_insert_id;
         }

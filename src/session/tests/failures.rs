@@ -1,0 +1,236 @@
+//! Servers that misbehave, are missing or come late, and clients that leave.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+
+#[test]
+fn a_statement_waits_for_a_server_and_runs_once_there_is_one() {
+    let world = World::new();
+    world.set_usable(false);
+    let mut client = world.client();
+    let answer = thread::spawn(move || value(&mut client, "SELECT ID"));
+    eventually("somebody waits", || world.backends.waiting() == 1);
+    world.set_usable(true);
+    answer.join().unwrap();
+    assert_eq!(world.backends.waiting(), 0);
+}
+
+#[test]
+fn a_wait_ends_with_error_9001_and_the_session_goes_on() {
+    let world =
+        World::with(10, |variables| variables.connect_timeout_server_max = Duration::from_millis(150));
+    world.set_usable(false);
+    let mut client = world.client();
+    let (code, text) = refused(&mut client, "SELECT ID");
+    assert_eq!(code, 9001);
+    assert!(text.starts_with("Max connect timeout reached while reaching hostgroup 0 after 1"), "{text}");
+    assert!(text.ends_with("ms"), "{text}");
+    world.set_usable(true);
+    value(&mut client, "SELECT ID");
+}
+
+#[test]
+fn a_client_that_leaves_while_it_waits_is_noticed() {
+    let world = World::new();
+    world.set_usable(false);
+    let mut client = world.client();
+    let stream = thread::spawn(move || client.query_drop("SELECT ID"));
+    eventually("somebody waits", || world.backends.waiting() == 1);
+    // What a stopping daemon does to its clients looks the same from here: no more can be read.
+    world.front.stop(Duration::from_secs(5));
+    assert!(stream.join().unwrap().is_err());
+    assert_eq!(world.backends.waiting(), 0);
+    assert!(world.fake.control.texts().is_empty());
+}
+
+#[test]
+fn a_server_that_dies_before_it_answers_costs_the_statement_alone() {
+    let world = World::new();
+    let mut client = world.client();
+    let (code, text) = refused(&mut client, "SELECT DIE");
+    assert_eq!(code, 2013);
+    assert!(text.starts_with("Lost connection to MySQL server during query"), "{text}");
+    world.await_pool(0, 0);
+    value(&mut client, "SELECT ID");
+    let sent = world.fake.control.texts();
+    assert_eq!(sent, ["SELECT DIE", "SELECT ID"], "it was not sent again");
+}
+
+#[test]
+fn a_server_that_dies_amid_its_answer_ends_the_client() {
+    let world = World::new();
+    let mut client = world.client();
+    let rows: Result<Vec<String>, _> = client.query("SELECT HALF");
+    assert!(rows.is_err());
+    assert!(client.query_drop("SELECT ID").is_err());
+    eventually("the client is gone", || world.front.connections() == 0);
+    world.await_pool(0, 0);
+}
+
+#[test]
+fn a_connection_that_the_server_closed_is_not_used_again() {
+    let world = World::new();
+    let mut client = world.client();
+    let first = value(&mut client, "SELECT ID");
+    world.await_pool(0, 1);
+    // Idle for longer than is trusted; the server says goodbye meanwhile.
+    world.fake.control.cut_all();
+    thread::sleep(Duration::from_millis(120));
+    assert_ne!(value(&mut client, "SELECT ID"), first);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_tried_again_then_shunned() {
+    let world = World::with(10, |variables| {
+        variables.connect_timeout_server_max = Duration::from_millis(300);
+        variables.shun_on_failures = 3;
+    });
+    world.fake.stop();
+    let mut client = world.client();
+    assert_eq!(refused(&mut client, "SELECT ID").0, 9001);
+    assert_eq!(world.pool(7), 3, "failures are counted until it is shunned");
+    assert_eq!(world.backends.connection_pool_rows()[0][3], Value::Text("SHUNNED".into()));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_when_retries_are_used_up() {
+    let world = World::with(10, |variables| {
+        variables.connect_retries_on_failure = 1;
+        variables.shun_on_failures = 0;
+    });
+    world.fake.stop();
+    let (code, text) = refused(&mut world.client(), "SELECT ID");
+    assert_eq!(code, 9002);
+    assert!(text.contains(&world.endpoint().to_string()), "{text}");
+    assert_eq!(world.pool(7), 2);
+}
+
+#[test]
+fn a_login_that_the_server_refuses_is_told_and_not_held_against_it() {
+    let world = World::with(10, |variables| variables.shun_on_failures = 1);
+    let mut client = world.client_as("nobody", None);
+    assert_eq!(refused(&mut client, "SELECT ID").0, 1045);
+    assert_eq!(world.pool(7), 1);
+    value(&mut world.client(), "SELECT ID");
+}
+
+#[test]
+fn a_value_of_several_packets_passes_both_ways() {
+    const SIZE: usize = 20_000_000;
+    let world = World::new();
+    let mut client = world.client();
+    let length = value(&mut client, &format!("SELECT LENGTH {}", "y".repeat(SIZE)));
+    assert_eq!(length, SIZE.to_string());
+    assert_eq!(value(&mut client, &format!("SELECT LONG {SIZE}")).len(), SIZE);
+}
+
+#[test]
+fn a_large_result_streams_through() {
+    const ROWS: usize = 3200;
+    let world = World::new();
+    let mut client = world.client();
+    let mut rows = client.query_iter(format!("SELECT ROWS {ROWS}")).unwrap();
+    assert_eq!(rows.by_ref().filter(Result::is_ok).count(), ROWS);
+    drop(rows);
+    // The proxy's own view: over 200 MB went through, and the connection is whole.
+    assert!(world.pool(12) > (ROWS << 16) as i64);
+    world.await_pool(0, 1);
+}
+
+#[test]
+fn a_client_that_leaves_amid_an_answer_takes_the_connection_along() {
+    let world = World::new();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    let mut raw = RawClient::login(&world);
+    raw.command(b"\x03SELECT ROWS 100000");
+    let mut some = [0u8; 1000];
+    raw.stream.read_exact(&mut some).unwrap();
+    drop(raw);
+    world.await_pool(0, 1);
+    value(&mut client, "SELECT ID");
+}
+
+#[test]
+fn packets_over_the_limit_are_refused_with_1153() {
+    let world = World::with(10, |variables| variables.max_allowed_packet = 8192);
+    let mut client = world.client();
+    assert_eq!(refused(&mut client, &format!("SELECT {}", "x".repeat(9000))).0, 1153);
+    assert!(client.query_drop("SELECT ID").is_err());
+}
+
+#[test]
+fn commands_of_our_own_and_unknown_ones() {
+    let world = World::new();
+    let mut client = world.client();
+    assert_eq!(value(&mut client, "select @@version_comment limit 1"), "(ProxySQL)");
+    client.ping().unwrap();
+    let mut raw = RawClient::login(&world);
+    for code in [0x11u8, 0x0c, 0x12, 0xfe, 0x55] {
+        raw.command(&[code]);
+        let answer = raw.answer();
+        assert_eq!(answer[..3], [0xff, 0x17, 0x04], "{code}: error 1047");
+    }
+    raw.command(b"");
+    assert_eq!(raw.answer()[0], 0xff);
+    raw.command(b"\x09");
+    assert!(raw.answer().starts_with(b"Uptime"));
+    raw.command(b"\x0e");
+    assert_eq!(raw.answer()[0], 0);
+    assert!(world.fake.control.texts().is_empty(), "no server was asked");
+}
+
+#[test]
+fn a_close_cuts_running_statements() {
+    let world = World::new();
+    world.fake.control.statement.shut();
+    let mut client = world.client();
+    let running = thread::spawn(move || client.query_drop("SELECT SLOWLY"));
+    world.fake.control.statement.await_visitor();
+    world.backends.close();
+    assert!(running.join().unwrap().is_err());
+    world.fake.control.statement.open();
+    assert_eq!(refused(&mut world.client(), "SELECT ID").0, 1053);
+}
+
+/// A client that can break rules.
+struct RawClient {
+    stream: TcpStream,
+}
+
+impl RawClient {
+    /// Logs in as a user whose password the server takes from the greeting's nonce: by the wire crate's own login.
+    fn login(world: &World) -> Self {
+        let secret = wire::auth::Secret::Clear("app".to_owned());
+        let backend = wire::backend::Backend::connect(&wire::backend::ConnectOptions {
+            address: world.address,
+            tls: false,
+            server_name: "",
+            user: "app",
+            secret: &secret,
+            database: None,
+            capabilities: wire::CapabilityFlags::CLIENT_DEPRECATE_EOF,
+            collation: 45,
+            attributes: &[],
+            deadline: Instant::now() + Duration::from_secs(10),
+        })
+        .unwrap();
+        let stream = backend.channel.stream().socket().stream().try_clone().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Self { stream }
+    }
+    fn command(&mut self, payload: &[u8]) {
+        let mut packet = vec![payload.len() as u8, 0, 0, 0];
+        packet.extend_from_slice(payload);
+        self.stream.write_all(&packet).unwrap();
+    }
+    fn answer(&mut self) -> Vec<u8> {
+        let mut header = [0u8; 4];
+        self.stream.read_exact(&mut header).unwrap();
+        let mut payload = vec![0u8; usize::from(header[0])];
+        self.stream.read_exact(&mut payload).unwrap();
+        payload
+    }
+}

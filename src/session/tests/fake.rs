@@ -1,0 +1,273 @@
+//! A MySQL server that does what its statements say, misbehaviour included.
+
+use parking_lot::{Condvar, Mutex};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
+use wire::channel::Channel;
+use wire::login::{CAPABILITIES, Login, ServerOptions, login};
+use wire::reply::{Column, Reply};
+use wire::service::{Accepted, Service, ServiceSpec};
+use wire::socket::Socket;
+use wire::{Command, SqlError, StatusFlags, WireError};
+
+const PARTIAL: Duration = Duration::from_secs(10);
+
+/// Everybody's password is their name.
+pub struct Users;
+
+impl Accounts for Users {
+    fn find(&self, user: &str) -> Option<Account> {
+        (user != "nobody").then(|| Account { password: StoredPassword::Clear(user.to_owned()) })
+    }
+}
+
+pub fn options() -> ServerOptions {
+    ServerOptions {
+        server_version: "8.4.0-fake".to_owned(),
+        default_plugin: AuthPlugin::Native,
+        tls: None,
+        capabilities: CAPABILITIES,
+        timeout: PARTIAL,
+    }
+}
+
+/// A door that holds up who comes while it is shut.
+#[derive(Default)]
+pub struct Gate {
+    // Shut, and how many stand before it.
+    state: Mutex<(bool, usize)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    pub fn shut(&self) {
+        self.state.lock().0 = true;
+    }
+    pub fn open(&self) {
+        self.state.lock().0 = false;
+        self.changed.notify_all();
+    }
+    fn pass(&self) {
+        let mut state = self.state.lock();
+        state.1 += 1;
+        self.changed.notify_all();
+        while state.0 {
+            assert!(!self.changed.wait_for(&mut state, PARTIAL).timed_out(), "the gate stays shut");
+        }
+        state.1 -= 1;
+    }
+    /// Waits until somebody stands before the gate.
+    pub fn await_visitor(&self) {
+        let mut state = self.state.lock();
+        while state.1 == 0 {
+            assert!(!self.changed.wait_for(&mut state, PARTIAL).timed_out(), "nobody comes");
+        }
+    }
+}
+
+/// What tests see and steer of a fake.
+#[derive(Default)]
+pub struct Control {
+    /// Before the greeting.
+    pub login: Gate,
+    /// In `SELECT SLOWLY`.
+    pub statement: Gate,
+    /// Commands as they came, with the connection's id.
+    pub log: Mutex<Vec<(u32, String)>>,
+    /// Most connections open at once, and open now.
+    pub open: Mutex<(usize, usize)>,
+    sockets: Mutex<Vec<Socket>>,
+}
+
+impl Control {
+    /// Closes every connection, as a server that restarts.
+    pub fn cut_all(&self) {
+        self.sockets.lock().drain(..).for_each(|socket| socket.shutdown(Shutdown::Both));
+    }
+    /// Texts of the commands so far, in order.
+    pub fn texts(&self) -> Vec<String> {
+        self.log.lock().iter().map(|(_, text)| text.clone()).collect()
+    }
+}
+
+/// A running fake.
+pub struct Fake {
+    pub address: SocketAddr,
+    pub control: Arc<Control>,
+    service: Service,
+}
+
+impl Fake {
+    pub fn start() -> Self {
+        let control = Arc::new(Control::default());
+        let handler = {
+            let control = Arc::clone(&control);
+            move |accepted: Accepted| {
+                control.login.pass();
+                let socket = accepted.socket.clone();
+                control.sockets.lock().push(socket.clone());
+                let Ok((channel, login)) = login(accepted.socket, accepted.id, &options(), &Users) else {
+                    return;
+                };
+                let open = {
+                    let mut open = control.open.lock();
+                    open.1 += 1;
+                    open.0 = open.0.max(open.1);
+                    Open(&control)
+                };
+                // How the connection ends is the proxy's business.
+                let _ = Conversation::new(channel, login, accepted.id, &control).run();
+                drop(open);
+                socket.shutdown(Shutdown::Both);
+            }
+        };
+        let spec = ServiceSpec { name: "fake", stack: 512 << 10 };
+        let service = Service::new(spec, Arc::new(|| 1000), Arc::new(handler));
+        let address = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self { address, control, service }
+    }
+    /// Closes every connection and refuses new ones.
+    pub fn stop(&self) {
+        self.service.stop(Duration::ZERO);
+    }
+}
+
+struct Open<'a>(&'a Control);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.open.lock().1 -= 1;
+    }
+}
+
+struct Conversation<'a> {
+    channel: Channel,
+    login: Login,
+    id: u32,
+    control: &'a Control,
+    status: StatusFlags,
+    schema: String,
+    settings: Vec<String>,
+    insert_id: String,
+}
+
+impl<'a> Conversation<'a> {
+    fn new(channel: Channel, login: Login, id: u32, control: &'a Control) -> Self {
+        let schema = login.database.clone().unwrap_or_default();
+        let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        Self { channel, login, id, control, status, schema, settings: Vec::new(), insert_id: "0".to_owned() }
+    }
+    fn run(mut self) -> Result<(), WireError> {
+        loop {
+            self.channel.reset_sequence();
+            let packet = self.channel.read_packet(64 << 20, PARTIAL)?.to_vec();
+            let Some((&code, argument)) = packet.split_first() else { return Ok(()) };
+            let text = String::from_utf8_lossy(argument).into_owned();
+            match wire::command(code) {
+                Some(Command::COM_QUIT) | None => return Ok(()),
+                Some(Command::COM_QUERY) => {
+                    self.note(text.chars().take(80).collect());
+                    self.query(&text)?;
+                }
+                Some(Command::COM_INIT_DB) => {
+                    self.note(format!("INIT_DB {text}"));
+                    self.use_schema(text)?;
+                }
+                Some(Command::COM_RESET_CONNECTION) => {
+                    self.note("RESET".to_owned());
+                    self.settings.clear();
+                    self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+                    self.reply().ok(0, 0, "")?;
+                }
+                Some(other) => {
+                    self.note(format!("{other:?}"));
+                    self.reply().ok(0, 0, "")?;
+                }
+            }
+        }
+    }
+    fn note(&self, text: String) {
+        self.control.log.lock().push((self.id, text));
+    }
+    fn reply(&mut self) -> Reply<'_> {
+        Reply { capabilities: self.login.capabilities, status: self.status, channel: &mut self.channel }
+    }
+    fn use_schema(&mut self, schema: String) -> Result<(), WireError> {
+        if schema == "nowhere" {
+            return self.reply().error(&SqlError::new(1049, "42000", "Unknown database 'nowhere'"));
+        }
+        self.schema = schema;
+        self.reply().ok(0, 0, "")
+    }
+    fn query(&mut self, sql: &str) -> Result<(), WireError> {
+        let (verb, rest) = sql.split_once(' ').unwrap_or((sql, ""));
+        match verb {
+            "SELECT" => self.select(rest),
+            "USE" => self.use_schema(rest.to_owned()),
+            "SET" => {
+                if let Some(value) = rest.strip_prefix("autocommit=") {
+                    self.status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, value == "1");
+                }
+                self.settings.push(rest.to_owned());
+                self.reply().ok(0, 0, "")
+            }
+            "DO" => {
+                let id = rest.strip_prefix("LAST_INSERT_ID(").and_then(|rest| rest.strip_suffix(')'));
+                self.insert_id = id.unwrap_or_default().to_owned();
+                self.reply().ok(0, 0, "")
+            }
+            "BEGIN" | "COMMIT" => {
+                self.status.set(StatusFlags::SERVER_STATUS_IN_TRANS, verb == "BEGIN");
+                self.reply().ok(0, 0, "")
+            }
+            "INSERT" => {
+                self.insert_id = "77".to_owned();
+                self.reply().ok(1, 77, "")
+            }
+            _ => self.reply().error(&SqlError::new(1064, "42000", "what?")),
+        }
+    }
+    fn select(&mut self, what: &str) -> Result<(), WireError> {
+        let (word, rest) = what.split_once(' ').unwrap_or((what, ""));
+        let number = rest.parse().unwrap_or(0);
+        match word {
+            "DIE" => {
+                self.channel.stream().socket().shutdown(Shutdown::Both);
+                Err(WireError::Closed)
+            }
+            "HALF" => {
+                let mut rows = self.reply().rows(&[Column::text("x")])?;
+                for _ in 0..100 {
+                    rows.row([Some(&[b'x'; 1000][..])])?;
+                }
+                // Enough was flushed for the client to have begun; the rest never comes.
+                Err(WireError::Closed)
+            }
+            "ROWS" => {
+                let row = [b'x'; 1 << 16];
+                let mut rows = self.reply().rows(&[Column::text("x")])?;
+                for _ in 0..number {
+                    rows.row([Some(&row[..])])?;
+                }
+                rows.finish()
+            }
+            "LONG" => self.answer(&"x".repeat(number)),
+            "LENGTH" => self.answer(&rest.len().to_string()),
+            "SLOWLY" => {
+                self.control.statement.pass();
+                self.answer("done")
+            }
+            "SCHEMA" => self.answer(&self.schema.clone()),
+            "SETTINGS" => self.answer(&self.settings.join(";")),
+            "LAST_INSERT_ID()" => self.answer(&self.insert_id.clone()),
+            _ => self.answer(&self.id.to_string()),
+        }
+    }
+    fn answer(&mut self, value: &str) -> Result<(), WireError> {
+        let mut rows = self.reply().rows(&[Column::text("x")])?;
+        rows.row([Some(value.as_bytes())])?;
+        rows.finish()
+    }
+}

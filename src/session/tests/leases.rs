@@ -1,0 +1,195 @@
+//! Whose a connection is, and when it comes back.
+
+use super::*;
+use std::sync::Barrier;
+use std::thread;
+
+#[test]
+fn the_next_client_uses_the_same_connection() {
+    let world = World::new();
+    let first = value(&mut world.client(), "SELECT ID");
+    let mut client = world.client();
+    assert_eq!(value(&mut client, "SELECT ID"), first);
+    world.await_pool(0, 1);
+    let mut other = world.client_as("other", None);
+    assert_ne!(value(&mut other, "SELECT ID"), first);
+    world.await_pool(0, 2);
+    assert_eq!(world.pool(9), 3, "queries are counted");
+}
+
+#[test]
+fn a_transaction_keeps_its_connection_and_the_end_of_it_gives_it_back() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("BEGIN").unwrap();
+    assert_eq!(world.used(), 1);
+    let held = value(&mut client, "SELECT ID");
+    assert_ne!(value(&mut world.client(), "SELECT ID"), held);
+    assert_eq!(value(&mut client, "SELECT ID"), held);
+    client.query_drop("COMMIT").unwrap();
+    world.await_pool(0, 2);
+}
+
+#[test]
+fn what_a_session_left_is_reset_before_another_gets_the_connection() {
+    let world = World::new();
+    let mut client = world.client_as("app", Some("shop"));
+    client.query_drop("SET @x = 1").unwrap();
+    let held = value(&mut client, "SELECT ID");
+    assert_eq!(world.used(), 1);
+    drop(client);
+    world.await_pool(0, 1);
+    let log = world.fake.control.texts();
+    assert_eq!(log[2..], ["RESET", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "INIT_DB shop"]);
+    assert_eq!(value(&mut world.client_as("app", Some("shop")), "SELECT ID"), held);
+}
+
+#[test]
+fn schema_and_settings_follow_the_session_to_other_connections() {
+    let world = World::new();
+    let (mut one, mut two) = (world.client(), world.client());
+    one.query_drop("SET time_zone='+01:00'").unwrap();
+    one.query_drop("USE shop").unwrap();
+    world.await_pool(0, 1);
+    // `two` cannot use a connection with a setting it has not made.
+    assert_eq!(value(&mut two, "SELECT SETTINGS"), "");
+    world.await_pool(0, 2);
+    world.backends.drain(&world.endpoint());
+    assert_eq!(value(&mut one, "SELECT SETTINGS"), "time_zone='+01:00'");
+    assert_eq!(value(&mut one, "SELECT SCHEMA"), "shop");
+    world.await_pool(0, 1);
+    assert!(one.select_db("stock").is_ok());
+    assert_eq!(value(&mut one, "SELECT SCHEMA"), "stock");
+    world.await_pool(0, 1);
+}
+
+#[test]
+fn an_unknown_schema_is_refused_and_can_be_left() {
+    let world = World::new();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    assert_eq!(refused(&mut client, "USE nowhere").0, 1049);
+    assert_eq!(value(&mut client, "SELECT SCHEMA"), "");
+    client.query_drop("USE shop").unwrap();
+    assert_eq!(value(&mut client, "SELECT SCHEMA"), "shop");
+}
+
+#[test]
+fn a_generated_id_is_there_for_the_next_statement_and_for_later_ones() {
+    let world = World::new();
+    let mut client = world.client();
+    let start = Instant::now();
+    client.query_drop("INSERT INTO t").unwrap();
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "77");
+    if start.elapsed() < Duration::from_millis(900) {
+        assert_eq!(world.fake.control.texts().len(), 2, "the id is still on the connection");
+    }
+    value(&mut client, "SELECT ID");
+    world.await_pool(0, 1);
+    world.backends.drain(&world.endpoint());
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "77");
+    assert_eq!(value(&mut world.client(), "SELECT LAST_INSERT_ID()"), "0");
+}
+
+#[test]
+fn a_connection_kept_for_the_next_statement_is_not_kept_for_long() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("INSERT INTO t").unwrap();
+    world.await_pool(0, 1);
+    assert_eq!(value(&mut client, "SELECT ID"), value(&mut world.client(), "SELECT ID"));
+}
+
+#[test]
+fn a_drained_connection_finishes_its_transaction_and_is_gone() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("BEGIN").unwrap();
+    let held = value(&mut client, "SELECT ID");
+    world.backends.drain(&world.endpoint());
+    assert_eq!(value(&mut client, "SELECT ID"), held);
+    client.query_drop("COMMIT").unwrap();
+    world.await_pool(0, 0);
+    assert_ne!(value(&mut client, "SELECT ID"), held);
+}
+
+#[test]
+fn autocommit_off_goes_on_elsewhere_after_a_drain() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("SET autocommit=0").unwrap();
+    let held = value(&mut client, "SELECT ID");
+    assert_eq!(world.used(), 1);
+    world.backends.drain(&world.endpoint());
+    assert_ne!(value(&mut client, "SELECT ID"), held);
+    assert_eq!(value(&mut client, "SELECT SETTINGS"), "autocommit=0");
+}
+
+#[test]
+fn state_lost_by_a_drain_ends_the_session_with_an_error() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("SET @x = 1").unwrap();
+    world.backends.drain(&world.endpoint());
+    let (code, text) = refused(&mut client, "SELECT ID");
+    assert_eq!(code, 2013);
+    assert!(text.contains("switchover"), "{text}");
+    assert!(client.query_drop("SELECT ID").is_err());
+    world.await_pool(0, 0);
+}
+
+#[test]
+fn a_drain_reaches_a_connection_that_is_being_opened() {
+    let world = World::new();
+    world.fake.control.login.shut();
+    let mut client = world.client();
+    let answer = thread::spawn(move || value(&mut client, "SELECT ID"));
+    world.fake.control.login.await_visitor();
+    assert_eq!(world.used(), 1);
+    world.backends.drain(&world.endpoint());
+    world.fake.control.login.open();
+    answer.join().unwrap();
+    let log = world.fake.control.log.lock();
+    assert_eq!(log.len(), 1, "the statement was sent once");
+    assert_eq!(world.pool(6), 2, "over the second connection");
+}
+
+#[test]
+fn a_running_statement_survives_a_drain_and_its_connection_does_not() {
+    let world = World::new();
+    world.fake.control.statement.shut();
+    let mut client = world.client();
+    let answer = thread::spawn(move || value(&mut client, "SELECT SLOWLY"));
+    world.fake.control.statement.await_visitor();
+    world.backends.drain_in(0, &world.endpoint());
+    world.fake.control.statement.open();
+    assert_eq!(answer.join().unwrap(), "done");
+    world.await_pool(0, 0);
+}
+
+#[test]
+fn max_connections_holds_however_many_clients_come() {
+    const CLIENTS: usize = 50;
+    let world = World::with(3, |_| {});
+    let start = Barrier::new(CLIENTS);
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (world, start) = (&world, &start);
+            scope.spawn(move || {
+                // Two logins compete, so that connections must also make room for each other.
+                let user = if client % 5 == 0 { "other" } else { "app" };
+                let mut client = world.client_as(user, None);
+                start.wait();
+                for _ in 0..20 {
+                    value(&mut client, "SELECT ID");
+                }
+            });
+        }
+    });
+    let (most, _) = *world.fake.control.open.lock();
+    eventually("all are back", || world.used() == 0);
+    assert!((1..=3).contains(&world.pool(8)));
+    // Closing is seen by the server a moment later than by us.
+    assert!(most <= 3 + 3, "{most} connections at once");
+    assert_eq!(world.backends.waiting(), 0);
+}
