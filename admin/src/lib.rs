@@ -6,6 +6,7 @@
 
 mod answer;
 mod command;
+mod current;
 pub mod ddl;
 mod error;
 mod interfaces;
@@ -21,13 +22,14 @@ mod tests;
 pub mod variables;
 
 pub use answer::Answer;
+use current::Client;
 pub use interfaces::parse_interfaces;
 use parking_lot::{Mutex, RwLock};
 use runtime_tables::PublishedState;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use store::{Store, TimeLimit};
+use store::Store;
 pub use variables::Variables;
 use variables::registry;
 use wire::SqlError;
@@ -117,8 +119,6 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
 /// Its own locks are never held while the daemon publishes; the rows of live tables are collected under the store's.
 pub struct Admin {
     store: Mutex<Store>,
-    /// Of the statement that holds the store, so that it can be stopped.
-    time_limit: Arc<TimeLimit>,
     /// What variables are where nothing else says so.
     defaults: Variables,
     published: Arc<Mutex<PublishedState>>,
@@ -146,7 +146,6 @@ impl Admin {
         let values = values.collect::<Result<Vec<_>, StoreError>>()?;
         store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
         let admin = Self {
-            time_limit: store.time_limit(),
             store: Mutex::new(store),
             defaults,
             published: Arc::default(),
@@ -201,14 +200,8 @@ impl Admin {
         command::load_save::load_all(self)
     }
 
-    /// Gives statements that run now, and later ones, this long before they are interrupted. Called before the listener's
-    /// service is stopped, which cannot join a thread while SQLite works for it.
-    pub fn stop_within(&self, grace: Duration) {
-        self.time_limit.stop_within(grace);
-    }
-
     /// Runs one statement as an admin session would, for start-up and tests.
     pub fn execute(&self, sql: &str) -> Result<Answer, SqlError> {
-        command::run(self, sql)
+        command::run(self, &Client::daemon(), sql)
     }
 }

@@ -1,7 +1,8 @@
 //! Sessions of the admin listener.
 
-use crate::Admin;
 use crate::answer::Answer;
+use crate::current::Client;
+use crate::{Admin, command};
 use std::time::Duration;
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
@@ -23,7 +24,9 @@ impl Admin {
         let (peer, id) = (accepted.peer, accepted.id);
         let served = login(accepted.socket, id, options, accounts).and_then(|(mut channel, login)| {
             channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT))?;
-            serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self })
+            let socket = Some(channel.stream().socket().clone());
+            let client = Client { user: login.user.clone(), socket };
+            serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self, client })
         });
         match served {
             Ok(()) | Err(WireError::Closed) => {}
@@ -34,11 +37,12 @@ impl Admin {
 
 struct Session<'a> {
     admin: &'a Admin,
+    client: Client,
 }
 
 impl QueryHandler for Session<'_> {
     fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
-        match self.admin.execute(sql) {
+        match command::run(self.admin, &self.client, sql) {
             Ok(answer) => write(&answer, reply),
             Err(error) => reply.error(&error),
         }

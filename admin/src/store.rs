@@ -2,11 +2,11 @@
 //! `monitor` for live tables.
 
 use crate::answer::Answer;
+use crate::current::{Client, Current};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
 use crate::variables::registry::VARIABLES;
 use crate::{StoreError, VERSION, Variables, error};
-use parking_lot::Mutex;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
@@ -14,8 +14,7 @@ use rusqlite::{Connection, ErrorCode, params};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::SqlError;
 
 /// The database's file name in the data directory.
@@ -30,51 +29,11 @@ const PATTERN_LIMIT: i32 = 1_000;
 /// Virtual machine steps between looks at the clock.
 const STEPS: i32 = 10_000;
 
-/// When a client's statement must end.
-#[derive(Default)]
-pub(crate) struct TimeLimit {
-    /// Set while a client's statement runs.
-    statement: Mutex<Option<Instant>>,
-    /// Set when the daemon stops.
-    shutdown: Mutex<Option<Instant>>,
-}
-
-impl TimeLimit {
-    /// Ends statements after `grace`, those that run and those to come.
-    pub fn stop_within(&self, grace: Duration) {
-        *self.shutdown.lock() = Some(Instant::now() + grace);
-    }
-
-    fn begin(&self, limit: Duration) -> Running<'_> {
-        *self.statement.lock() = Some(Instant::now() + limit);
-        Running(self)
-    }
-
-    fn is_client_statement(&self) -> bool {
-        self.statement.lock().is_some()
-    }
-
-    fn is_over(&self) -> bool {
-        let statement = *self.statement.lock();
-        let shutdown = *self.shutdown.lock();
-        statement.is_some_and(|end| Instant::now() > shutdown.map_or(end, |shutdown| shutdown.min(end)))
-    }
-}
-
-/// A client's statement, while it runs.
-struct Running<'a>(&'a TimeLimit);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        *self.0.statement.lock() = None;
-    }
-}
-
 /// The open database.
 pub(crate) struct Store {
     pub conn: Connection,
     pub live: Registered,
-    time_limit: Arc<TimeLimit>,
+    current: Current,
     /// Held as long as the store is open; a second daemon on the same directory cannot take it.
     _lock: File,
 }
@@ -90,10 +49,10 @@ impl Store {
         let path = datadir.join(DATABASE);
         create(&path)?;
         let live = Registered::default();
-        let time_limit = Arc::default();
-        let conn = connect(&path, &live, &time_limit).map_err(|error| explain(&path, &error))?;
+        let current = Current::default();
+        let conn = connect(&path, &live, &current).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
-        let mut store = Self { conn, live, time_limit, _lock: lock };
+        let mut store = Self { conn, live, current, _lock: lock };
         store.prepare_tables(defaults).map_err(|error| explain(&path, &error))?;
         Ok(store)
     }
@@ -181,14 +140,9 @@ impl Store {
     }
 
     /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
-    pub fn client_statement(&self, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
-        let _running = self.time_limit.begin(limit);
+    pub fn client_statement(&self, client: &Client, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
+        let _running = self.current.begin(client, limit);
         Answer::collect(&self.conn, sql)
-    }
-
-    /// The limit of clients' statements, to be changed while one runs.
-    pub fn time_limit(&self) -> Arc<TimeLimit> {
-        Arc::clone(&self.time_limit)
     }
 
     /// Runs a query of our own.
@@ -220,7 +174,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-fn connect(path: &Path, live: &Registered, time_limit: &Arc<TimeLimit>) -> rusqlite::Result<Connection> {
+fn connect(path: &Path, live: &Registered, current: &Current) -> rusqlite::Result<Connection> {
     let mut conn = Connection::open_in_memory()?;
     conn.busy_timeout(Duration::from_secs(5))?;
     let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
@@ -232,7 +186,7 @@ fn connect(path: &Path, live: &Registered, time_limit: &Arc<TimeLimit>) -> rusql
          ATTACH DATABASE ':memory:' AS monitor;",
     )?;
     live.install(&conn)?;
-    functions(&conn)?;
+    functions(&conn, current)?;
     conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH)?;
     conn.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, DEPTH)?;
     conn.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, DEPTH)?;
@@ -240,30 +194,27 @@ fn connect(path: &Path, live: &Registered, time_limit: &Arc<TimeLimit>) -> rusql
     conn.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_LIMIT)?;
     conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)?;
     conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
-    let limit = Arc::clone(time_limit);
-    conn.authorizer(Some(move |context: AuthContext<'_>| match limit.is_client_statement() {
+    let running = current.clone();
+    conn.authorizer(Some(move |context: AuthContext<'_>| match running.is_running() {
         true => authorize(&context.action),
         false => Authorization::Allow,
     }))?;
-    let limit = Arc::clone(time_limit);
-    conn.progress_handler(STEPS, Some(move || limit.is_over()))?;
+    let running = current.clone();
+    conn.progress_handler(STEPS, Some(move || running.is_over()))?;
     Ok(conn)
 }
 
-/// Functions of MySQL that drivers call when they connect.
-fn functions(conn: &Connection) -> rusqlite::Result<()> {
-    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    let texts = [
-        ("version", VERSION),
-        ("database", "admin"),
-        ("schema", "admin"),
-        ("user", "admin"),
-        ("current_user", "admin"),
-    ];
-    for (name, text) in texts {
-        conn.create_scalar_function(name, 0, flags, move |_| Ok(text))?;
+/// Functions of MySQL that drivers call when they connect. As in ProxySQL, the database is `admin` and connections have no number.
+fn functions(conn: &Connection, current: &Current) -> rusqlite::Result<()> {
+    let constant = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    for (name, text) in [("version", VERSION), ("database", "admin"), ("schema", "admin")] {
+        conn.create_scalar_function(name, 0, constant, move |_| Ok(text))?;
     }
-    conn.create_scalar_function("connection_id", 0, flags, |_| Ok(0))
+    for name in ["user", "current_user"] {
+        let running = current.clone();
+        conn.create_scalar_function(name, 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(running.user()))?;
+    }
+    conn.create_scalar_function("connection_id", 0, constant, |_| Ok(0))
 }
 
 /// What a client's statement may do. Transactions and temporary objects are refused because all clients share the connection.

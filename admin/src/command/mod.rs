@@ -7,6 +7,7 @@ mod show;
 mod text;
 
 use crate::answer::Answer;
+use crate::current::Client;
 use crate::error::{failed, not_allowed};
 use crate::{Admin, ProcessCommand, STATEMENT_LIMIT};
 use text::{after, collapse, strip};
@@ -29,7 +30,7 @@ const NO_OPERATION: &[&str] = &[
 const REFUSED: &[&str] = &["PRAGMA", "ATTACH", "DETACH"];
 
 /// Answers one statement.
-pub(crate) fn run(admin: &Admin, sql: &str) -> Result<Answer, SqlError> {
+pub(crate) fn run(admin: &Admin, client: &Client, sql: &str) -> Result<Answer, SqlError> {
     if sql.contains('\0') {
         return Err(failed("the statement contains a NUL byte"));
     }
@@ -45,19 +46,19 @@ pub(crate) fn run(admin: &Admin, sql: &str) -> Result<Answer, SqlError> {
     if REFUSED.iter().any(|word| after(&statement, word).is_some()) {
         return Err(not_allowed());
     }
-    match command(admin, &statement) {
+    match command(admin, client, &statement) {
         Some(answer) => answer,
-        None => admin.store.lock().client_statement(sql, STATEMENT_LIMIT),
+        None => admin.store.lock().client_statement(client, sql, STATEMENT_LIMIT),
     }
 }
 
 /// Answers what is not SQL; `None` where the statement is.
-fn command(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlError>> {
+fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Answer, SqlError>> {
     if let Some(rest) = after(statement, "SET") {
         return Some(set::run(admin, rest));
     }
     if let Some(rest) = after(statement, "SHOW") {
-        return show::run(admin, rest);
+        return show::run(admin, client, rest);
     }
     if let Some(rest) = after(statement, "SELECT") {
         return select::run(admin, rest);

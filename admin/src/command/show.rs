@@ -2,6 +2,7 @@
 
 use super::text::{after, literal, unquote};
 use crate::answer::Answer;
+use crate::current::Client;
 use crate::error::failed;
 use crate::{Admin, STATEMENT_LIMIT};
 use wire::SqlError;
@@ -10,7 +11,7 @@ const VARIABLES: &str =
     "SELECT variable_name AS Variable_name, variable_value AS Value FROM main.global_variables";
 
 /// Answers `SHOW ...`; `rest` is what follows the word. `None`: not a SHOW known here.
-pub(super) fn run(admin: &Admin, rest: &str) -> Option<Result<Answer, SqlError>> {
+pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Option<Result<Answer, SqlError>> {
     if let Some(rest) = after(rest, "CREATE TABLE") {
         return Some(create_table(admin, rest));
     }
@@ -22,7 +23,7 @@ pub(super) fn run(admin: &Admin, rest: &str) -> Option<Result<Answer, SqlError>>
         return Some(Ok(Answer::texts(columns, Vec::new())));
     }
     let sql = tables(rest).or_else(|| variables(rest))?;
-    Some(admin.store.lock().client_statement(&sql, STATEMENT_LIMIT))
+    Some(admin.store.lock().client_statement(client, &sql, STATEMENT_LIMIT))
 }
 
 /// The query behind `SHOW TABLES [FROM|IN db] [LIKE pattern]`.

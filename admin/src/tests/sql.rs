@@ -86,18 +86,10 @@ fn odd_statements_are_errors_and_the_next_one_works() {
 fn a_statement_is_interrupted_at_its_limit() {
     let f = fixture();
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT MAX(i) FROM n";
-    let stopped = f.admin.store.lock().client_statement(endless, Duration::from_millis(20));
+    let stopped =
+        f.admin.store.lock().client_statement(&Client::daemon(), endless, Duration::from_millis(20));
     assert!(stopped.unwrap_err().message.contains("interrupted"));
     assert_eq!(f.one("SELECT 2"), "2");
-}
-
-#[test]
-fn a_shutdown_interrupts_statements() {
-    let f = fixture();
-    f.admin.stop_within(Duration::from_millis(20));
-    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT MAX(i) FROM n";
-    assert!(f.error(endless).message.contains("interrupted"));
-    f.ok("SAVE MYSQL USERS TO DISK");
 }
 
 #[test]

@@ -57,7 +57,6 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.admin.stop_within(Duration::from_secs(1));
         self.service.stop(Duration::from_secs(2));
     }
 }
@@ -109,6 +108,36 @@ fn errors_are_packets_and_the_connection_goes_on() {
         }
     }
     assert_eq!(client.query_first("SELECT 7").unwrap(), Some(7));
+}
+
+#[test]
+fn a_session_knows_its_user() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let row: Option<(String, String, u32)> =
+        client.query_first("SELECT USER(), DATABASE(), CONNECTION_ID()").unwrap();
+    assert_eq!(row, Some(("admin".into(), "admin".into(), 0)));
+}
+
+#[test]
+fn a_statement_ends_when_its_connection_is_cut() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let (started, when_started) = std::sync::mpsc::sync_channel(1);
+    let rows = Arc::new(move || {
+        started.send(()).unwrap();
+        vec![vec![Value::Int(1)]]
+    });
+    let ddl = "CREATE TABLE begin_here (i INT)";
+    listener.admin.register(LiveTable { name: "begin_here", schema: Schema::Main, ddl, rows }).unwrap();
+    let endless = "WITH RECURSIVE n(i) AS (SELECT i FROM begin_here UNION ALL SELECT i+1 FROM n) \
+                   SELECT MAX(i) FROM n";
+    let running = std::thread::spawn(move || client.query_drop(endless));
+    when_started.recv_timeout(Duration::from_secs(30)).unwrap();
+    // Cuts the connection and joins its thread.
+    listener.service.stop(Duration::ZERO);
+    assert!(running.join().unwrap().is_err());
+    assert_eq!(listener.admin.execute("SELECT 1").map(drop), Ok(()));
 }
 
 #[test]
