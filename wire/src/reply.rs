@@ -88,7 +88,7 @@ impl<'a> Reply<'a> {
         self.channel.queue(&error.to_payload());
         self.channel.flush()
     }
-    /// Starts a text result set.
+    /// Starts a text result set of at least one column: none at all would read as an OK.
     pub fn rows(self, columns: &[Column]) -> Result<Rows<'a>, WireError> {
         let mut count = Vec::new();
         put_lenenc_int(&mut count, columns.len() as u64);

@@ -88,11 +88,21 @@ pub(crate) struct Server {
     _service: Service,
 }
 
+/// The largest packet the server takes, in bytes.
+pub(crate) const MAX_PACKET: usize = 24 << 20;
+
 impl Server {
     pub(crate) fn start(options: ServerOptions) -> Self {
+        Self::start_with(options, |_| {})
+    }
+    /// `ended` is told how each connection that logged in came to its end.
+    pub(crate) fn start_with(
+        options: ServerOptions,
+        ended: impl Fn(Result<(), WireError>) + Send + Sync + 'static,
+    ) -> Self {
         let handler = move |accepted: Accepted| {
             if let Ok((mut channel, login)) = login(accepted.socket, accepted.id, &options, &Users) {
-                let _ = serve(&mut channel, &login, 64 << 20, &mut Echo);
+                ended(serve(&mut channel, &login, MAX_PACKET, &mut Echo));
             }
         };
         let spec = ServiceSpec { name: "echo", stack: 256 << 10 };

@@ -129,3 +129,50 @@ fn a_silent_server_is_given_up_at_the_deadline() {
     });
     assert!(result.err().unwrap().is_timeout());
 }
+
+#[test]
+fn a_client_may_leave_tls_without_goodbye() {
+    let (sender, ends) = crossbeam_channel::unbounded();
+    let options = options(AuthPlugin::Native, true);
+    let server = Server::start_with(options, move |result| sender.send(result.is_ok()).unwrap());
+    let backend = connect(&server, "clear", &clear(), true).unwrap();
+    drop(backend);
+    assert!(ends.recv_timeout(Duration::from_secs(10)).unwrap());
+}
+
+#[test]
+fn a_packet_over_the_limit_is_told_1153() {
+    let server = Server::start(options(AuthPlugin::Native, true));
+    for tls in [false, true] {
+        let mut backend = connect(&server, "clear", &clear(), tls).unwrap();
+        let sql = "x".repeat(crate::testing::MAX_PACKET + 1);
+        match backend.query(&sql, 1 << 20, soon()) {
+            Err(WireError::Sql(error)) => assert_eq!((error.code, &error.state), (1153, b"08S01")),
+            other => panic!("{other:?}"),
+        }
+        assert!(backend.simple(Command::COM_PING, b"", soon()).is_err());
+    }
+}
+
+#[test]
+fn other_commands_have_their_answers() {
+    let server = Server::start(options(AuthPlugin::Native, true));
+    let mut backend = connect(&server, "clear", &clear(), false).unwrap();
+    backend.simple(Command::COM_INIT_DB, b"shop", soon()).unwrap();
+    backend.simple(Command::COM_SET_OPTION, &[0, 0], soon()).unwrap();
+    backend.simple(Command::COM_FIELD_LIST, b"t\0", soon()).unwrap();
+    for (command, code) in [
+        (Command::COM_STMT_PREPARE, 1295),
+        (Command::COM_RESET_CONNECTION, 1047),
+        (Command::COM_PROCESS_KILL, 1047),
+    ] {
+        match backend.simple(command, b"\x01\0\0\0", soon()) {
+            Err(WireError::Sql(error)) => assert_eq!(error.code, code),
+            other => panic!("{command:?}: {other:?}"),
+        }
+    }
+    match backend.simple(Command::COM_QUERY, b"echo \xFF", soon()) {
+        Err(WireError::Sql(error)) => assert_eq!(error.code, 1300),
+        other => panic!("{other:?}"),
+    }
+}

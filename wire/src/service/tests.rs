@@ -127,7 +127,31 @@ fn stop_ends_idle_connections_at_once() {
 }
 
 #[test]
-fn stop_lets_a_running_statement_finish_and_cuts_one_that_does_not() {
+fn stop_lets_a_running_statement_finish() {
+    let (sender, started) = unbounded();
+    let (finish, finished) = unbounded::<()>();
+    let (service, address) = start(10, move |accepted: Accepted| {
+        sender.send(()).unwrap();
+        finished.recv_timeout(PARTIAL).unwrap();
+        let mut channel = Channel::new(accepted.socket);
+        channel.write_raw(b"answer").unwrap();
+        assert!(matches!(channel.fill(), Err(WireError::Closed)));
+    });
+    let mut busy = connect(address);
+    started.recv_timeout(PARTIAL).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| service.stop(PARTIAL * 10));
+        eventually(|| service.addresses().is_empty());
+        finish.send(()).unwrap();
+        let mut answer = Vec::new();
+        busy.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, b"answer");
+    });
+    assert_eq!(service.connections(), 0);
+}
+
+#[test]
+fn stop_cuts_a_statement_that_does_not_finish() {
     // A "statement" here writes until its client has gone or is cut.
     let (sender, started) = unbounded();
     let (service, address) = start(10, move |accepted: Accepted| {
