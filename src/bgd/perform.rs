@@ -35,6 +35,7 @@ impl Performer {
     pub fn perform(&mut self, action: Action, lookup: Duration, place: &str) -> Option<Observation> {
         let Effects { backends, suppression, probes, dns, .. } = &self.effects;
         let id = self.id;
+        log::debug!("blue/green deployment {id}: {action:?}");
         match action {
             Action::Suppress(endpoints) => suppression.add(id, endpoints),
             Action::ClearSuppression => suppression.clear(id),

@@ -26,6 +26,9 @@ const METADATA: &str = "SELECT * FROM mysql.rds_topology";
 /// MySQL's ER_NO_SUCH_TABLE.
 const NO_SUCH_TABLE: u16 = 1146;
 
+/// Failures that follow one another are logged when they differ, and not more often than this.
+const QUIET: Duration = Duration::from_secs(1);
+
 /// How a worker's thread ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
@@ -38,7 +41,7 @@ pub(super) enum End {
 /// A running worker.
 pub(super) struct Worker {
     control: Arc<Control>,
-    thread: JoinHandle<End>,
+    thread: Option<JoinHandle<End>>,
 }
 
 impl Worker {
@@ -47,7 +50,7 @@ impl Worker {
         let control = Arc::new(Control::default());
         let mut poller = Poller::new(effects.clone(), row, control.clone());
         let thread = Builder::new().name(format!("bgd-{}", poller.id)).spawn(move || poller.run())?;
-        Ok(Self { control, thread })
+        Ok(Self { control, thread: Some(thread) })
     }
     /// Asks it to roll back and end, without waiting.
     pub fn stop(&self) {
@@ -63,11 +66,21 @@ impl Worker {
     }
     /// Whether the thread has ended.
     pub fn is_finished(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
     /// Waits for its end.
-    pub fn join(self) -> End {
-        self.thread.join().unwrap_or(End::Panicked)
+    pub fn join(mut self) -> End {
+        self.thread.take().map_or(End::Stopped, |thread| thread.join().unwrap_or(End::Panicked))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // How it ended has been logged by the thread itself.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -81,8 +94,8 @@ struct Poller {
     blue: Vec<Member>,
     /// Where the last poll went.
     place: String,
-    /// The failure logged last; the same one again is not.
-    failure: Option<String>,
+    /// The failure logged last, and when.
+    failure: Option<(String, Instant)>,
 }
 
 impl Poller {
@@ -128,8 +141,16 @@ impl Poller {
             let started = Instant::now();
             let version = self.effects.config.variables_version();
             if self.effects.config.variables().monitor_enabled {
+                let direct = self.machine.direct().map(|target| target.address);
                 let observation = self.poll();
+                let failed = observation == Observation::Failure;
                 self.observe(observation);
+                if let Some(address) = direct.filter(|_| failed && self.machine.direct().is_none()) {
+                    log::warn!(
+                        "blue/green deployment {}: {address} is given up; asking a blue writer",
+                        self.id
+                    );
+                }
             }
             let config = &self.effects.config;
             let changed = || config.variables_version() != version;
@@ -194,9 +215,10 @@ impl Poller {
     }
 
     fn failed(&mut self, reason: String) -> Observation {
-        if self.failure.as_ref() != Some(&reason) {
+        let logged = self.failure.as_ref().is_some_and(|(last, at)| *last == reason || at.elapsed() < QUIET);
+        if !logged {
             log::warn!("blue/green deployment {}: {reason}; state kept", self.id);
-            self.failure = Some(reason);
+            self.failure = Some((reason, Instant::now()));
         }
         Observation::Failure
     }
