@@ -116,7 +116,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
 
 /// The admin interface: its database, and the listener's sessions once `serve` is called for each.
 ///
-/// Its own locks are never held while the daemon publishes; the rows of live tables are collected under the store's.
+/// The store is not locked while the daemon publishes, so that it may register tables meanwhile; the rows of live tables are
+/// collected with the store locked, so that the daemon must hold none of the locks they need when it calls in here.
 pub struct Admin {
     store: Mutex<Store>,
     /// What variables are where nothing else says so.
