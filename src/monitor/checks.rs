@@ -14,6 +14,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// Longest wait for a name's address. A lookup that takes longer goes on, and the next check has its answer.
+const NAME_LIMIT: Duration = Duration::from_secs(1);
+
 /// A check that may begin.
 pub struct Job {
     target: Target,
@@ -119,12 +122,12 @@ impl Checks {
     fn ask(&self, target: &Target, start: Instant) -> Result<bool, Failure> {
         let Target { endpoint, tls, sql } = target;
         let limit = self.config.variables().monitor_read_only_timeout;
-        let deadline = start + limit;
+        let name_deadline = start + limit.min(NAME_LIMIT);
         let address = self
             .dns
-            .resolve(&endpoint.host, deadline)
+            .resolve(&endpoint.host, name_deadline)
             .map_err(|error| Failure { text: error.to_string(), timeout: false })?;
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = limit.saturating_sub(start.elapsed());
         let address = SocketAddr::new(address, endpoint.port);
         match self.probes.query(address, *tls, &endpoint.host, sql, left) {
             Ok(answer) => Ok(is_read_only(&answer)),

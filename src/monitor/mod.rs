@@ -6,6 +6,8 @@ pub mod probe;
 mod read_only;
 mod scheduler;
 pub mod suppression;
+#[cfg(test)]
+mod tests;
 
 use crate::config::Config;
 use crate::dns::Dns;

@@ -1,0 +1,451 @@
+use super::checks::Checks;
+use super::probe::{Probes, is_timeout};
+use super::suppression::Suppression;
+use super::*;
+use crate::hostgroups::Endpoint;
+use crate::hostgroups::tests::{pair, row};
+use admin::rows::{ServerRow, ServersConfig};
+use admin::{Value, Variables};
+use parking_lot::Condvar;
+use std::net::{Shutdown, SocketAddr};
+use std::time::{Duration, Instant};
+use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
+use wire::login::{CAPABILITIES, ServerOptions, login};
+use wire::reply::{Column, Reply};
+use wire::serve::{QueryHandler, serve};
+use wire::service::{Accepted, Service, ServiceSpec};
+use wire::socket::Socket;
+use wire::tls::ServerTls;
+use wire::{SqlError, WireError};
+
+const LONG: Duration = Duration::from_secs(10);
+
+type Attributes = Vec<(String, String)>;
+
+/// What a fake MySQL server does and has seen.
+#[derive(Default)]
+struct Script {
+    value: Mutex<Option<&'static str>>,
+    error: Mutex<Option<SqlError>>,
+    /// SELECT statements wait while this is set.
+    hang: Mutex<bool>,
+    released: Condvar,
+    statements: Mutex<Vec<String>>,
+    logins: Mutex<Vec<(String, Attributes)>>,
+    sockets: Mutex<Vec<Socket>>,
+}
+
+struct Server {
+    script: Arc<Script>,
+    address: SocketAddr,
+    service: Service,
+}
+
+struct Everyone;
+
+impl Accounts for Everyone {
+    fn find(&self, user: &str) -> Option<Account> {
+        Some(Account { password: StoredPassword::parse(user) })
+    }
+}
+
+struct Session(Arc<Script>);
+
+impl QueryHandler for Session {
+    fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
+        self.0.statements.lock().push(sql.to_owned());
+        if sql.starts_with("SET") {
+            return reply.ok(0, 0, "");
+        }
+        let mut hang = self.0.hang.lock();
+        while *hang && !self.0.released.wait_for(&mut hang, LONG).timed_out() {}
+        drop(hang);
+        if let Some(error) = &*self.0.error.lock() {
+            return reply.error(error);
+        }
+        let mut rows = reply.rows(&[Column::text("read_only")])?;
+        rows.row([self.0.value.lock().map(str::as_bytes)])?;
+        rows.finish()
+    }
+}
+
+impl Server {
+    fn new(value: &'static str) -> Self {
+        Self::with_tls(value, None)
+    }
+    fn with_tls(value: &'static str, tls: Option<ServerTls>) -> Self {
+        let script = Arc::new(Script { value: Mutex::new(Some(value)), ..Script::default() });
+        let options = ServerOptions {
+            server_version: "8.4.0-test".into(),
+            default_plugin: AuthPlugin::Native,
+            tls,
+            capabilities: CAPABILITIES,
+            timeout: LONG,
+        };
+        let of_handler = Arc::clone(&script);
+        let handler = move |accepted: Accepted| {
+            of_handler.sockets.lock().push(accepted.socket.clone());
+            if let Ok((mut channel, login)) = login(accepted.socket, accepted.id, &options, &Everyone) {
+                let mut session = Session(Arc::clone(&of_handler));
+                of_handler.logins.lock().push((login.user.clone(), login.attributes.clone()));
+                let _ = serve(&mut channel, &login, 1 << 20, &mut session);
+            }
+        };
+        let spec = ServiceSpec { name: "fake", stack: 1 << 20 };
+        let service = Service::new(spec, Arc::new(|| 100), Arc::new(handler));
+        let address = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self { script, address, service }
+    }
+    fn endpoint(&self) -> Endpoint {
+        Endpoint::new("127.0.0.1", self.address.port())
+    }
+    fn logins(&self) -> usize {
+        self.script.logins.lock().len()
+    }
+    fn hang(&self) {
+        *self.script.hang.lock() = true;
+    }
+    fn release(&self) {
+        *self.script.hang.lock() = false;
+        self.script.released.notify_all();
+    }
+    fn selects(&self) -> usize {
+        self.script.statements.lock().iter().filter(|sql| sql.starts_with("SELECT")).count()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.release();
+        self.service.stop(Duration::ZERO);
+    }
+}
+
+fn config(change: impl FnOnce(&mut Variables)) -> Arc<Config> {
+    let mut variables = Variables { monitor_connect_timeout: LONG, ..Variables::default() };
+    variables.monitor_read_only_timeout = LONG;
+    change(&mut variables);
+    Arc::new(Config::new(variables))
+}
+
+fn change(config: &Config, change: impl FnOnce(&mut Variables)) {
+    let mut variables = Variables::clone(&config.variables());
+    change(&mut variables);
+    config.set_variables(variables);
+}
+
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !condition() {
+        assert!(Instant::now() < deadline, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+mod connections {
+    use super::*;
+
+    fn ask(probes: &Probes, server: &Server) -> Result<(), WireError> {
+        probes.query(server.address, false, "test", "SELECT 1", LONG).map(|_| ())
+    }
+
+    #[test]
+    fn are_reused_and_introduce_themselves() {
+        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
+        ask(&probes, &server).unwrap();
+        *server.script.error.lock() = Some(SqlError::new(1146, "42S02", "no table"));
+        assert!(matches!(ask(&probes, &server), Err(WireError::Sql(_))));
+        *server.script.error.lock() = None;
+        ask(&probes, &server).unwrap();
+        assert_eq!(
+            *server.script.statements.lock(),
+            ["SET wait_timeout=80", "SELECT 1", "SELECT 1", "SELECT 1"]
+        );
+        let logins = server.script.logins.lock();
+        let [(user, attributes)] = &logins[..] else { panic!("{} logins", logins.len()) };
+        assert_eq!(user, "monitor");
+        assert!(attributes.contains(&("program_name".into(), "pointsman_monitor".into())));
+    }
+
+    #[test]
+    fn that_died_while_idle_are_replaced() {
+        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
+        ask(&probes, &server).unwrap();
+        server.script.sockets.lock().iter().for_each(|socket| socket.shutdown(Shutdown::Both));
+        ask(&probes, &server).unwrap();
+        // The server's farewell to an idle client comes as an answer to nothing.
+        *server.script.error.lock() = Some(SqlError::new(4031, "HY000", "inactivity"));
+        assert!(ask(&probes, &server).is_err());
+        *server.script.error.lock() = None;
+        ask(&probes, &server).unwrap();
+        assert_eq!(server.logins(), 4);
+    }
+
+    #[test]
+    fn are_purged_by_address_even_in_use() {
+        let (server, other) = (Server::new("0"), Server::new("0"));
+        let probes = Probes::new(config(|_| ()));
+        ask(&probes, &server).unwrap();
+        ask(&probes, &other).unwrap();
+        probes.purge(server.address);
+        ask(&probes, &server).unwrap();
+        ask(&probes, &other).unwrap();
+        assert_eq!((server.logins(), other.logins()), (2, 1));
+        server.hang();
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&probes, &server));
+            eventually("the statement", || server.selects() == 3);
+            probes.purge(server.address);
+            server.release();
+            asking.join().unwrap().unwrap();
+        });
+        ask(&probes, &server).unwrap();
+        assert_eq!(server.logins(), 3);
+    }
+
+    #[test]
+    fn do_not_outlive_their_credentials() {
+        let config = config(|_| ());
+        let (server, probes) = (Server::new("0"), Probes::new(config.clone()));
+        ask(&probes, &server).unwrap();
+        change(&config, |variables| {
+            variables.monitor_username = "other".into();
+            variables.monitor_password = "other".into();
+        });
+        ask(&probes, &server).unwrap();
+        let users: Vec<_> = server.script.logins.lock().iter().map(|(user, _)| user.clone()).collect();
+        assert_eq!(users, ["monitor", "other"]);
+        change(&config, |variables| variables.monitor_password = "wrong".into());
+        assert!(matches!(ask(&probes, &server), Err(WireError::Sql(error)) if error.code == 1045));
+    }
+
+    #[test]
+    fn are_not_shared_between_tls_and_plain() {
+        let directory = tempfile::tempdir().unwrap();
+        let tls = ServerTls::load_or_create(directory.path()).unwrap();
+        let server = Server::with_tls("0", Some(tls));
+        let probes = Probes::new(config(|_| ()));
+        for tls in [false, true, false, true] {
+            probes.query(server.address, tls, "test", "SELECT 1", LONG).unwrap();
+        }
+        assert_eq!(server.logins(), 2);
+    }
+
+    #[test]
+    fn end_with_a_timeout_of_their_statement() {
+        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
+        server.hang();
+        let short = Duration::from_millis(30);
+        let error = probes.query(server.address, false, "test", "SELECT 1", short).unwrap_err();
+        assert!(is_timeout(&error), "{error}");
+        server.release();
+        ask(&probes, &server).unwrap();
+        assert_eq!(server.logins(), 2);
+    }
+
+    #[test]
+    fn are_not_idle_for_ever() {
+        let config = config(|variables| variables.monitor_ping_interval = Duration::from_millis(2));
+        let (server, probes) = (Server::new("0"), Probes::new(config));
+        ask(&probes, &server).unwrap();
+        std::thread::sleep(Duration::from_millis(30));
+        probes.sweep();
+        eventually("the server's end", || server.service.connections() == 0);
+        ask(&probes, &server).unwrap();
+        assert!(server.script.statements.lock().contains(&"SET wait_timeout=1".to_owned()));
+    }
+
+    #[test]
+    fn can_be_cut_and_closed() {
+        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
+        server.hang();
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| ask(&probes, &server));
+            eventually("the statement", || server.selects() == 1);
+            probes.cut();
+            assert!(asking.join().unwrap().is_err());
+        });
+        server.release();
+        ask(&probes, &server).unwrap();
+        probes.close();
+        assert!(ask(&probes, &server).is_err());
+        eventually("the end of every connection", || server.service.connections() == 0);
+    }
+}
+
+/// A monitor's parts over servers that are all configured in the writer hostgroup.
+struct Fixture {
+    config: Arc<Config>,
+    backends: Arc<Backends>,
+    dns: Arc<Dns>,
+    probes: Arc<Probes>,
+    suppression: Arc<Suppression>,
+}
+
+impl Fixture {
+    fn new(config: Arc<Config>, servers: &[&Server]) -> Self {
+        let dns = Dns::new(config.clone(), None);
+        let backends = Arc::new(Backends::new(config.clone(), dns.clone()));
+        let rows =
+            servers.iter().map(|server| ServerRow { port: server.address.port(), ..row(1, "127.0.0.1") });
+        let servers = ServersConfig {
+            servers: rows.collect(),
+            replication: vec![pair(1, 2)],
+            ..ServersConfig::default()
+        };
+        backends.update(|hostgroups| hostgroups.load(&servers));
+        let (probes, suppression) = (Arc::new(Probes::new(config.clone())), Arc::default());
+        Self { config, backends, dns, probes, suppression }
+    }
+    fn checks(&self) -> Checks {
+        let (config, backends, dns) = (self.config.clone(), self.backends.clone(), self.dns.clone());
+        Checks::new(config, backends, dns, self.probes.clone(), self.suppression.clone())
+    }
+    fn monitor(&self) -> Monitor {
+        let (config, backends, dns) = (self.config.clone(), self.backends.clone(), self.dns.clone());
+        Monitor::start(config, backends, dns, self.probes.clone(), self.suppression.clone()).unwrap()
+    }
+    /// Hostgroups in which a server is usable.
+    fn places(&self, server: &Server) -> Vec<u32> {
+        let endpoint = server.endpoint();
+        self.backends
+            .read(|hostgroups| [1, 2].into_iter().filter(|id| hostgroups.usable(*id, &endpoint)).collect())
+    }
+}
+
+fn perform_all(checks: &Checks) {
+    checks.due().iter().for_each(|job| checks.perform(job));
+}
+
+#[test]
+fn results_place_servers_and_are_logged() {
+    let server = Server::new("1");
+    let fixture = Fixture::new(config(|_| ()), &[&server]);
+    let checks = fixture.checks();
+    perform_all(&checks);
+    assert_eq!(fixture.places(&server), [2]);
+    *server.script.value.lock() = Some("0");
+    perform_all(&checks);
+    assert_eq!(fixture.places(&server), [1, 2]);
+    *server.script.value.lock() = None;
+    perform_all(&checks);
+    assert_eq!(fixture.places(&server), [2], "NULL counts as read_only=1");
+    let values: Vec<_> = checks.log_rows().into_iter().map(|row| row[4].clone()).collect();
+    assert_eq!(values, [1, 0, 1].map(Value::Int));
+}
+
+#[test]
+fn a_server_is_checked_once_at_a_time() {
+    let server = Server::new("1");
+    let fixture = Fixture::new(config(|_| ()), &[&server]);
+    let checks = fixture.checks();
+    let jobs = checks.due();
+    assert_eq!((jobs.len(), checks.busy(), checks.due().len()), (1, 1, 0));
+    checks.perform(&jobs[0]);
+    assert_eq!((checks.busy(), checks.due().len()), (0, 1));
+}
+
+#[test]
+fn a_suspension_stops_checks_and_their_results() {
+    let server = Server::new("1");
+    let fixture = Fixture::new(config(|_| ()), &[&server]);
+    let checks = fixture.checks();
+    let jobs = checks.due();
+    server.hang();
+    std::thread::scope(|scope| {
+        let performing = scope.spawn(|| checks.perform(&jobs[0]));
+        eventually("the check", || server.selects() == 1);
+        fixture.suppression.add(1, [server.endpoint()]);
+        fixture.suppression.clear(1);
+        server.release();
+        performing.join().unwrap();
+    });
+    assert_eq!((fixture.places(&server), checks.log_rows().len()), (vec![1], 0));
+    let jobs = checks.due();
+    fixture.suppression.add(1, [server.endpoint()]);
+    jobs.iter().for_each(|job| checks.perform(job));
+    assert_eq!((jobs.len(), server.selects(), checks.due().len(), checks.busy()), (1, 1, 0, 0));
+    fixture.suppression.clear(1);
+    perform_all(&checks);
+    assert_eq!((fixture.places(&server), checks.log_rows().len()), (vec![2], 1));
+}
+
+#[test]
+fn only_timeouts_in_a_row_count_as_read_only() {
+    let server = Server::new("0");
+    let fixture = Fixture::new(config(|_| ()), &[&server]);
+    let checks = fixture.checks();
+    let failing = |times: usize, timeout: bool| {
+        let limit = if timeout { Duration::from_millis(30) } else { LONG };
+        change(&fixture.config, |variables| variables.monitor_read_only_timeout = limit);
+        if timeout {
+            server.hang();
+        } else {
+            server.release();
+            *server.script.error.lock() = Some(SqlError::new(1227, "42000", "not allowed"));
+        }
+        (0..times).for_each(|_| perform_all(&checks));
+    };
+    failing(2, true);
+    failing(4, false);
+    failing(2, true);
+    assert_eq!(fixture.places(&server), [1]);
+    failing(1, true);
+    assert_eq!(fixture.places(&server), [2]);
+    let rows = checks.log_rows();
+    let text = |row: usize| match &rows[row][5] {
+        Value::Text(text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert!(text(0).starts_with("timeout") && text(2).contains("not allowed"), "{rows:?}");
+    assert_eq!(rows[0][3], Value::Int(0));
+}
+
+#[test]
+fn a_name_without_address_is_an_error_in_the_log() {
+    let fixture = Fixture::new(config(|_| ()), &[]);
+    let servers = vec![row(1, "")];
+    let config = ServersConfig { servers, replication: vec![pair(1, 2)], ..ServersConfig::default() };
+    fixture.backends.update(|hostgroups| hostgroups.load(&config));
+    let checks = fixture.checks();
+    perform_all(&checks);
+    assert!(matches!(&checks.log_rows()[0][5], Value::Text(text) if text.contains("no address")));
+}
+
+#[test]
+fn a_slow_server_delays_no_other_and_a_stop_waits_for_none() {
+    let (slow, quick) = (Server::new("0"), Server::new("1"));
+    slow.hang();
+    let config = config(|variables| {
+        variables.monitor_read_only_interval = Duration::from_millis(20);
+        variables.monitor_read_only_timeout = Duration::from_secs(600);
+    });
+    let fixture = Fixture::new(config, &[&slow, &quick]);
+    let monitor = fixture.monitor();
+    eventually("the slow server's check", || slow.selects() == 1);
+    for (value, places) in [("0", vec![1, 2]), ("1", vec![2]), ("0", vec![1, 2])] {
+        *quick.script.value.lock() = Some(value);
+        eventually("the move", || fixture.places(&quick) == places);
+    }
+    assert_eq!(slow.selects(), 1);
+    let stopping = Instant::now();
+    monitor.stop();
+    assert!(stopping.elapsed() < LONG, "stop waited for the slow server");
+}
+
+#[test]
+fn a_change_of_variables_acts_at_once() {
+    let server = Server::new("1");
+    let config = config(|variables| {
+        variables.monitor_enabled = false;
+        variables.monitor_read_only_interval = Duration::from_secs(3600);
+    });
+    let fixture = Fixture::new(config, &[&server]);
+    let monitor = fixture.monitor();
+    change(&fixture.config, |variables| variables.monitor_enabled = true);
+    eventually("the first check", || fixture.places(&server) == [2]);
+    eventually("the second check", || {
+        change(&fixture.config, |_| ());
+        monitor.read_only_log_rows().len() > 1
+    });
+}
