@@ -56,7 +56,7 @@ pub struct Pending {
     sent: u64,
 }
 
-/// Why a connection stays with the session, apart from what the status flags say.
+/// What the connection in hand means to the session, apart from what the status flags say.
 #[derive(Default)]
 struct Hold {
     /// State that is lost with the connection.
@@ -65,6 +65,8 @@ struct Hold {
     unresettable: bool,
     /// The next statement may read what the last one left.
     linger: bool,
+    /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.
+    own_insert_id: bool,
 }
 
 /// One client's session.
@@ -158,6 +160,7 @@ impl<'a> Session<'a> {
         if self.lease.is_none() && !answered {
             return Step::Silent;
         }
+        let held = self.lease.is_some() && self.must_keep();
         let mut again = true;
         loop {
             let written = match self.connected(&statement) {
@@ -169,7 +172,7 @@ impl<'a> Session<'a> {
                     return Step::Relay(Pending { command, statement, sent: framed.len() as u64 });
                 }
                 Ok(()) => return Step::Silent,
-                Err(error) if self.must_keep() || !again => return self.lost(&error),
+                Err(error) if held || !again => return self.lost(&error),
                 Err(_) => self.drop_lease(),
             }
             again = false;
@@ -177,11 +180,29 @@ impl<'a> Session<'a> {
     }
     /// The connection in hand, or a new one that carries what the session has set.
     fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
-        let lease = match self.lease.take() {
-            Some(lease) => lease,
-            None => self.acquire(statement)?,
-        };
-        Ok(self.lease.insert(lease))
+        if self.lease.is_none() {
+            self.lease = Some(self.acquire(statement)?);
+        }
+        let may_read_id = statement.reads_insert_id || statement.effect == Effect::State;
+        if may_read_id
+            && !self.hold.own_insert_id
+            && let Err(error) = self.bring_insert_id()
+        {
+            return Err(self.lost(&error));
+        }
+        self.lease.as_mut().ok_or(Step::End(None))
+    }
+    /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.
+    fn bring_insert_id(&mut self) -> Result<(), WireError> {
+        let Some(lease) = &mut self.lease else { return Ok(()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
+        match lease.backend().query(&text, OWN_ANSWER, deadline) {
+            // A server without DO has no ids of its sessions either.
+            Ok(_) | Err(WireError::Sql(_)) => self.hold.own_insert_id = true,
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
     fn acquire(&self, statement: &Statement) -> Result<Lease, Step> {
         let mut elsewhere;
@@ -195,23 +216,13 @@ impl<'a> Session<'a> {
             _ => &self.want,
         };
         let limits = Arc::clone(&self.shared.config.variables());
-        let mut lease = acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &limits).map_err(
-            |failure| match failure {
+        acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &limits).map_err(|failure| {
+            match failure {
                 Failure::Error(error) => Step::Answer(Answer::Error(error)),
                 Failure::ClientLeft => Step::End(None),
                 Failure::Closed => Step::End(Some(shutdown())),
-            },
-        )?;
-        if statement.reads_insert_id {
-            let deadline = Instant::now() + limits.connect_timeout_server;
-            let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
-            match lease.backend().query(&text, OWN_ANSWER, deadline) {
-                // A server without DO has no ids of its sessions either.
-                Ok(_) | Err(WireError::Sql(_)) => {}
-                Err(error) => return Err(Step::Answer(Answer::Error(lost_connection(&error)))),
             }
-        }
-        Ok(lease)
+        })
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     fn leave_unusable(&mut self) -> Result<(), Step> {
@@ -290,6 +301,7 @@ impl<'a> Session<'a> {
         self.hold.unresettable |= command == Command::COM_SET_OPTION;
         if outcome.last_insert_id != 0 {
             self.insert_id = outcome.last_insert_id;
+            self.hold.own_insert_id = true;
         }
         self.hold.linger =
             failed || statement.read_by_next || outcome.last_insert_id != 0 || outcome.warnings != 0;

@@ -40,7 +40,7 @@ fn what_a_session_left_is_reset_before_another_gets_the_connection() {
     drop(client);
     world.await_pool(0, 1);
     let log = world.fake.control.texts();
-    assert_eq!(log[2..], ["RESET", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "INIT_DB shop"]);
+    assert_eq!(log[3..], ["RESET", "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci", "INIT_DB shop"]);
     assert_eq!(value(&mut world.client_as("app", Some("shop")), "SELECT ID"), held);
 }
 
@@ -89,6 +89,17 @@ fn a_generated_id_is_there_for_the_next_statement_and_for_later_ones() {
     world.backends.drain(&world.endpoint());
     assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "77");
     assert_eq!(value(&mut world.client(), "SELECT LAST_INSERT_ID()"), "0");
+}
+
+#[test]
+fn an_id_that_another_session_generated_is_not_seen() {
+    let world = World::new();
+    world.client().query_drop("INSERT INTO t").unwrap();
+    world.await_pool(0, 1);
+    let mut client = world.client();
+    client.query_drop("BEGIN").unwrap();
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "0");
+    assert_eq!(world.pool(6), 1, "it is the same connection");
 }
 
 #[test]
