@@ -148,6 +148,7 @@ impl Connection {
     pub fn rows(&mut self, statement: &str) -> Result<Vec<Row>, Error> {
         let rows: Vec<mysql::Row> =
             self.conn.query(statement).map_err(|source| self.statement_error(statement, source))?;
+        // Row::unwrap gives the row's values away; it can only fail for a row that has given some away already.
         Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
     }
 
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_refused_connection_names_endpoint_and_user() {
-        // A bound socket that does not listen refuses; it is held so that nobody else takes the port.
+        // Nobody listens on a port that was only just given back.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);
