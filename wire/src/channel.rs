@@ -77,7 +77,7 @@ impl Channel {
         Ok(Self { sequence: self.sequence, read_ahead: self.read_ahead, ..Self::over(stream) })
     }
 
-    /// Reads one packet, joined if it came in several parts, and returns its payload. The payload stays valid until the next call.
+    /// Reads one packet, joined if it came in several parts, and returns its payload, valid until the next call.
     /// `limit` bounds the payload in bytes. Once a first byte has come the rest must follow within
     /// `partial` between reads, whatever the socket's own (idle) timeout is.
     ///
@@ -144,8 +144,10 @@ impl Channel {
             if present > 0 {
                 patience.begin(self.stream.socket())?;
             }
-            // Memory follows what has really come, so that a header alone cannot claim 16 MiB.
-            self.make_room(wanted.min((2 * present).max(IDLE_BUFFER)));
+            if present == 0 || self.end == self.input.len() {
+                // Memory follows what has really come, so that a header alone cannot claim 16 MiB.
+                self.make_room(wanted.min((2 * present).max(IDLE_BUFFER)));
+            }
             let most = if self.read_ahead { usize::MAX } else { wanted - present };
             match self.read_once(most) {
                 Err(WireError::Closed) if present > 0 => {
@@ -156,12 +158,12 @@ impl Channel {
         }
         Ok(())
     }
-    /// Makes the buffer hold at least `wanted` bytes from `start` on.
+    /// Makes the buffer hold at least `wanted` bytes from `start` on, and at least one more than it has.
     fn make_room(&mut self, wanted: usize) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
-        if self.start + wanted > self.input.len() || self.end == self.input.len() {
+        if self.start > 0 && self.start + wanted > self.input.len() {
             self.input.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;

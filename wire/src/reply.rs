@@ -7,7 +7,8 @@ use crate::{CapabilityFlags, ColumnType, SqlError, StatusFlags, WireError};
 /// Bytes queued before rows are written out.
 const FLUSH_AT: usize = 16 * 1024;
 
-/// Writes the answer to one command. Consumed by the call that completes the answer, so that an answer cannot be left half written.
+/// Writes the answer to one command. Consumed by the call that completes the answer, so that an answer cannot be
+/// left half written.
 pub struct Reply<'a> {
     /// Where to write.
     pub channel: &'a mut Channel,

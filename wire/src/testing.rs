@@ -33,7 +33,7 @@ pub(crate) fn options(plugin: AuthPlugin, tls: bool) -> ServerOptions {
         default_plugin: plugin,
         tls: tls.then(crate::tls::tests::server_tls),
         capabilities: CAPABILITIES,
-        timeout: Duration::from_secs(10),
+        timeout: Duration::from_secs(100),
     }
 }
 

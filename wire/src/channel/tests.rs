@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::thread;
 
 const LIMIT: usize = 64 << 20;
-const PARTIAL: Duration = Duration::from_secs(10);
+const PARTIAL: Duration = Duration::from_secs(100);
 
 fn channels() -> (Channel, Channel) {
     let (client, server) = pair();

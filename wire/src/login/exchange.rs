@@ -38,8 +38,8 @@ impl<'a> Exchange<'a> {
         Self { channel, options, response, greeted, nonce, used_password: false }
     }
 
-    /// Asks until the password is proved (what was learned) or not (`None`). A user who does not exist, or whose password is stored in a
-    /// form that cannot be verified, goes the way of one with an unknown password.
+    /// Asks until the password is proved (what was learned) or not (`None`). A user who does not exist, or whose
+    /// password is stored in a form that cannot be verified, goes the way of one with an unknown password.
     pub(super) fn run(&mut self, account: Option<Account>) -> Result<Option<Secret>, WireError> {
         let stored = match account.map(|account| account.password) {
             Some(StoredPassword::Unsupported(form)) => {

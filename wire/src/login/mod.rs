@@ -77,7 +77,8 @@ pub struct Login {
     pub attributes: Vec<(String, String)>,
 }
 
-/// Performs a login and sends its OK. On refusal the ERR packet (1045 and others) is sent first, then returned as `WireError::Sql`.
+/// Performs a login and sends its OK. On refusal the ERR packet is sent first: 1045, which is then returned as
+/// `WireError::Sql`, or 1043 for what is not the protocol, where the reason is returned.
 pub fn login(
     socket: Socket,
     connection_id: u32,

@@ -130,7 +130,8 @@ impl Answer {
         }
         Ok(())
     }
-    /// A row may begin with 0xFE as well, the length of a first value of 16 MiB or more; its packet is longer than any OK or EOF.
+    /// A row may begin with 0xFE as well, the length of a first value of 16 MiB or more; its packet is longer than any
+    /// OK or EOF.
     fn ends_rows(&self, packet: &Packet<'_>) -> bool {
         packet.length < if self.deprecates_eof { MAX_PAYLOAD } else { 9 }
     }
@@ -187,7 +188,8 @@ impl Answer {
         let more = self.note_ending(packet)?.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
         Ok(if more { Phase::Result } else { Phase::Done })
     }
-    /// COM_STMT_PREPARE_OK: definitions of parameters follow, then of columns, each list with its EOF unless that is deprecated.
+    /// COM_STMT_PREPARE_OK: definitions of parameters follow, then of columns, each list with its EOF unless that is
+    /// deprecated.
     fn prepared(&self, packet: &Packet<'_>) -> Result<Phase, WireError> {
         let mut fields = Fields::new(packet.prefix);
         fields.u8()?;
