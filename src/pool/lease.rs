@@ -119,8 +119,12 @@ impl Lease {
     }
     /// Brings the connection from what it carries to what is wanted. After `WireError::Sql` it can still be used.
     pub fn prepare(&mut self, want: &Want, deadline: Instant) -> Result<(), WireError> {
+        let Some(steps) = self.connection.profile.steps_to(&want.profile) else { return Ok(()) };
+        if steps.reset {
+            // A server that cannot do it has done nothing wrong by the client; another connection will do.
+            self.reset(deadline).map_err(|_| WireError::Closed)?;
+        }
         let Connection { transport, profile, .. } = &mut self.connection;
-        let Some(steps) = profile.steps_to(&want.profile) else { return Ok(()) };
         for text in steps.settings {
             transport.query(text, SETTING_ANSWER, deadline)?;
             profile.settings = profile.settings.iter().chain([text]).cloned().collect();

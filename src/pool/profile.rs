@@ -53,21 +53,26 @@ pub struct Profile {
 
 impl Profile {
     /// What is left to do on a connection with this profile so that it becomes `wanted`; `None` where that is
-    /// impossible (a setting or a schema cannot be undone).
+    /// impossible (a schema cannot be taken away).
     pub fn steps_to<'a>(&self, wanted: &'a Profile) -> Option<Steps<'a>> {
-        let settings = wanted.settings.strip_prefix(&*self.settings)?;
+        let (reset, settings) = match wanted.settings.strip_prefix(&*self.settings) {
+            Some(rest) => (false, rest),
+            None => (true, &*wanted.settings),
+        };
         let schema = match (&self.schema, &wanted.schema) {
             (have, want) if have == want => None,
             (_, Some(want)) => Some(&**want),
             (_, None) => return None,
         };
-        Some(Steps { settings, schema })
+        Some(Steps { reset, settings, schema })
     }
 }
 
 /// The way from one profile to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steps<'a> {
+    /// Reset the connection first: it has settings that are not wanted.
+    pub reset: bool,
     /// Statements to run.
     pub settings: &'a [Arc<str>],
     /// Schema to change to, afterwards.
@@ -77,7 +82,9 @@ pub struct Steps<'a> {
 impl Steps<'_> {
     /// Round trips needed.
     pub fn count(&self) -> usize {
-        self.settings.len() + usize::from(self.schema.is_some())
+        // The reset itself, the character set, and often the schema.
+        const RESET: usize = 3;
+        self.settings.len() + usize::from(self.schema.is_some()) + usize::from(self.reset) * RESET
     }
 }
 
@@ -99,14 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_grows_and_changes_schema_but_never_forgets() {
+    fn a_profile_grows_and_forgets_by_a_reset_but_keeps_a_schema() {
         let plain = profile(None, &[]);
         let set = profile(Some("a"), &["SET NAMES x"]);
         assert_eq!(plain.steps_to(&plain).map(|s| s.count()), Some(0));
         assert_eq!(plain.steps_to(&set).map(|s| s.count()), Some(2));
         assert_eq!(set.steps_to(&profile(Some("b"), &["SET NAMES x"])).map(|s| s.schema), Some(Some("b")));
         assert_eq!(set.steps_to(&profile(None, &["SET NAMES x"])), None);
-        assert_eq!(set.steps_to(&profile(Some("a"), &[])), None);
+        let other = profile(Some("a"), &["SET NAMES y"]);
+        let forgetting = set.steps_to(&other).unwrap();
+        assert!(forgetting.reset && forgetting.settings.len() == 1 && forgetting.schema.is_none());
     }
 
     #[test]

@@ -117,17 +117,18 @@ fn the_best_fit_is_used_again_and_the_newest_among_equals() {
 }
 
 #[test]
-fn a_connection_is_not_shared_across_logins_or_settings_that_cannot_be_undone() {
+fn a_connection_is_not_shared_across_logins_or_from_a_schema_to_none() {
     let mut pool = Fixture::new(10);
     let plain = want("a", None);
-    let mut set = plain.clone();
+    let mut set = want("a", Some("x"));
     set.profile.settings = Arc::from([Arc::from("SET NAMES latin1")]);
     let lease = pool.open(&set, 1);
     pool.release(lease);
     pool.open(&plain, 2);
     let other_secret = Identity { secret: Secret::Clear("s".into()), ..Identity::clone(&plain.identity) };
     pool.open(&Want { identity: Arc::new(other_secret), ..set.clone() }, 3);
-    assert_eq!(pool.reuse(&set).1.transport, 1);
+    // A setting can be undone by a reset.
+    assert_eq!(pool.reuse(&want("a", Some("x"))).1.transport, 1);
 }
 
 #[test]

@@ -164,6 +164,11 @@ impl Settings {
         self.list.push(setting);
         true
     }
+    /// The texts as they would be with one more, if running that one twice is the same as once.
+    pub fn texts_with(&self, setting: &Setting) -> Option<Arc<[Arc<str>]>> {
+        let mut more = Self { list: self.list.clone() };
+        (setting.constant && more.add(setting.clone())).then(|| more.texts())
+    }
     /// Whether one of them sets a variable.
     pub fn sets(&self, variable: &str) -> bool {
         self.list.iter().any(|setting| setting.variables.contains(&variable))

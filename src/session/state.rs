@@ -192,6 +192,18 @@ impl<'a> Session<'a> {
         }
         self.lease.as_mut().ok_or(Step::End(None))
     }
+    /// Where a statement leads, if a connection that is there already will do as well: a session whose schema does not exist
+    /// can leave it so, and set-up statements find the connections that others have set up.
+    fn profile_after(&self, effect: &Effect) -> Option<Profile> {
+        let now = &self.want.profile;
+        match effect {
+            Effect::Use(schema) => Some(Profile { schema: Some(Arc::from(schema.as_str())), ..now.clone() }),
+            Effect::Set(setting) if !setting.is_autocommit_on() => {
+                Some(Profile { settings: self.settings.texts_with(setting)?, ..now.clone() })
+            }
+            _ => None,
+        }
+    }
     /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.
     fn bring_insert_id(&mut self) -> Result<(), WireError> {
         let Some(lease) = &mut self.lease else { return Ok(()) };
@@ -205,16 +217,9 @@ impl<'a> Session<'a> {
         Ok(())
     }
     fn acquire(&self, statement: &Statement) -> Result<Lease, Step> {
-        let mut elsewhere;
-        let want = match &statement.effect {
-            // Asked for at once, so that a session whose schema does not exist can leave it.
-            Effect::Use(schema) => {
-                elsewhere = self.want.clone();
-                elsewhere.profile.schema = Some(Arc::from(schema.as_str()));
-                &elsewhere
-            }
-            _ => &self.want,
-        };
+        let ahead = self.profile_after(&statement.effect);
+        let ahead = ahead.map(|profile| Want { identity: Arc::clone(&self.want.identity), profile });
+        let want = ahead.as_ref().unwrap_or(&self.want);
         let limits = Arc::clone(&self.shared.config.variables());
         acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &limits).map_err(|failure| {
             match failure {

@@ -51,8 +51,7 @@ fn schema_and_settings_follow_the_session_to_other_connections() {
     one.query_drop("SET time_zone='+01:00'").unwrap();
     one.query_drop("USE shop").unwrap();
     world.await_pool(0, 1);
-    // `two` cannot use a connection with a setting it has not made.
-    assert_eq!(value(&mut two, "SELECT SETTINGS"), "");
+    assert_eq!(value(&mut two, "SELECT SETTINGS"), "", "`two` has made no setting");
     world.await_pool(0, 2);
     world.backends.drain(&world.endpoint());
     assert_eq!(value(&mut one, "SELECT SETTINGS"), "time_zone='+01:00'");
@@ -61,6 +60,20 @@ fn schema_and_settings_follow_the_session_to_other_connections() {
     assert!(one.select_db("stock").is_ok());
     assert_eq!(value(&mut one, "SELECT SCHEMA"), "stock");
     world.await_pool(0, 1);
+}
+
+#[test]
+fn set_up_statements_find_the_connections_that_others_have_set_up() {
+    let world = World::new();
+    for _ in 0..3 {
+        let mut client = world.client();
+        client.query_drop("SET NAMES utf8mb4").unwrap();
+        client.query_drop("SET time_zone='+01:00'").unwrap();
+        value(&mut client, "SELECT ID");
+        world.await_pool(0, 1);
+    }
+    assert_eq!(world.pool(6), 1, "one connection served all");
+    assert_eq!(value(&mut world.client(), "SELECT SETTINGS"), "NAMES utf8mb4 COLLATE utf8mb4_general_ci");
 }
 
 #[test]
