@@ -4,6 +4,8 @@
 #   lab/real-servers.sh start    fresh and empty databases each time; returns when both answer
 #   lab/real-servers.sh stop     stops both and deletes their data
 #   lab/real-servers.sh status   what runs, and how to connect
+#   lab/real-servers.sh mysql ARGUMENTS...     the MySQL 9.7 client; connects to the running MySQL if not told otherwise
+#   lab/real-servers.sh mariadb ARGUMENTS...   the same with MariaDB's client
 #
 #   POINTSMAN_MYSQL_PORT        default 13306
 #   POINTSMAN_MARIADB_PORT      default 13307
@@ -47,10 +49,8 @@ GRANT ALL ON *.* TO 'dba'@'%' WITH GRANT OPTION;
 SQL
 }
 
-mysql_command() { # the client, as the account that may do everything
-    chroot "$mysql_root" /usr/bin/mysql --no-defaults -h127.0.0.1 -P"$mysql_port" -udba -pdba-secret "$@"
-}
-mariadb_command() { mariadb --no-defaults -h127.0.0.1 -P"$mariadb_port" -udba -pdba-secret "$@"; }
+mysql_client() { chroot "$mysql_root" /usr/bin/mysql --no-defaults -h127.0.0.1 -P"$mysql_port" "$@"; }
+mariadb_client() { mariadb --no-defaults -h127.0.0.1 -P"$mariadb_port" "$@"; }
 
 # A process id from a file is believed only while that process still is the server with that data directory.
 running() { # running NAME DATA: prints the process id
@@ -78,7 +78,7 @@ start_mysql() {
     }
     start_detached mysql chroot "$mysql_root" /usr/sbin/mysqld --no-defaults --user=root \
         --datadir="$mysql_data" --init-file="$mysql_data.sql" --socket="$mysql_data.sock" --pid-file="$mysql_data.pid" \
-        --bind-address=127.0.0.1 --port="$mysql_port" --mysqlx=0 --secure-file-priv=NULL \
+        --bind-address=127.0.0.1 --skip-name-resolve --port="$mysql_port" --mysqlx=0 --secure-file-priv=NULL \
         --server-id=1 --gtid-mode=ON --enforce-gtid-consistency=ON \
         --max-allowed-packet=256M --performance-schema=OFF --innodb-flush-log-at-trx-commit=2
 }
@@ -94,17 +94,18 @@ start_mariadb() {
     }
     start_detached mariadb "$(command -v mariadbd)" --no-defaults --user=root \
         --datadir="$data" --init-file="$state/mariadb.sql" --socket="$state/mariadb.sock" --pid-file="$state/mariadb-own.pid" \
-        --bind-address=127.0.0.1 --port="$mariadb_port" \
+        --bind-address=127.0.0.1 --skip-name-resolve --port="$mariadb_port" \
         --max-allowed-packet=256M --innodb-flush-log-at-trx-commit=2
 }
 
-wait_ready() { # wait_ready NAME DATA CLIENT
-    local name=$1 data=$2 client=$3
-    until "$client" -e 'SELECT 1' >/dev/null 2>&1; do
-        if [ "$SECONDS" -ge "$ready_within" ] || ! running "$name" "$data" >/dev/null; then
+wait_ready() { # wait_ready NAME CLIENT
+    local name=$1 client=$2
+    # The time-out is for a port on which someone else listens and says nothing.
+    until "$client" --connect-timeout=5 -udba -pdba-secret -e 'SELECT 1' >/dev/null 2>&1; do
+        if [ "$SECONDS" -ge "$ready_within" ] || ! kill -0 "$(cat "$state/$name.pid")" 2>/dev/null; then
             tail -n 10 "$state/$name.log" >&2
             stop_all
-            fail "$name did not become ready (log: $state/$name.log)"
+            fail "$name did not become ready"
         fi
         sleep 0.2
     done
@@ -129,18 +130,21 @@ stop_all() {
     rm -rf "${mysql_root:?}$mysql_data" "$mysql_root$mysql_data".* "$state/mariadb-data" "$state/mariadb.sql"
 }
 
+mysql_version() { mysql_client -udba -pdba-secret -BNe 'SELECT VERSION()' 2>/dev/null || echo unknown; }
+mariadb_version() { mariadb_client -udba -pdba-secret -BNe 'SELECT VERSION()' 2>/dev/null || echo unknown; }
+
 status() {
     local pid missing=0
     if pid=$(running mysql "$mysql_data"); then
-        echo "MySQL:   process $pid, 127.0.0.1:$mysql_port, $(mysql_command -BNe 'SELECT VERSION()' 2>/dev/null)"
-        echo "         chroot $mysql_root mysql -h127.0.0.1 -P$mysql_port -uapp -papp-secret app"
+        echo "MySQL:   process $pid, 127.0.0.1:$mysql_port, version $(mysql_version)"
+        echo "         lab/real-servers.sh mysql -h127.0.0.1 -P$mysql_port -uapp -papp-secret app"
     else
         echo "MySQL:   not running"
         missing=1
     fi
     if pid=$(running mariadb "$state/mariadb-data"); then
-        echo "MariaDB: process $pid, 127.0.0.1:$mariadb_port, $(mariadb_command -BNe 'SELECT VERSION()')"
-        echo "         mariadb -h127.0.0.1 -P$mariadb_port -uapp -papp-secret app"
+        echo "MariaDB: process $pid, 127.0.0.1:$mariadb_port, version $(mariadb_version)"
+        echo "         lab/real-servers.sh mariadb -h127.0.0.1 -P$mariadb_port -uapp -papp-secret app"
     else
         echo "MariaDB: not running"
         missing=1
@@ -158,8 +162,8 @@ start() {
         stop_all
         start_mysql
         start_mariadb
-        wait_ready mysql "$mysql_data" mysql_command
-        wait_ready mariadb "$state/mariadb-data" mariadb_command
+        wait_ready mysql mysql_client
+        wait_ready mariadb mariadb_client
     fi
     status
 }
@@ -168,8 +172,14 @@ case ${1:-} in
     start) start ;;
     stop) stop_all ;;
     status) status ;;
+    mysql | mariadb)
+        require_servers
+        client=$1
+        shift
+        "${client}_client" "$@"
+        ;;
     *)
-        echo "usage: lab/real-servers.sh start|stop|status" >&2
+        echo "usage: lab/real-servers.sh start|stop|status|mysql|mariadb" >&2
         exit 2
         ;;
 esac

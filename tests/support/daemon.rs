@@ -1,0 +1,114 @@
+//! A daemon of one's own: started on free ports with an empty data directory, never left behind.
+//!
+//! Shared by the tests and benchmarks that drive the real program; each uses what it needs of it.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Making keys, certificate and database at the first start takes a while on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// Running statements get up to 5 s, then threads are joined.
+const STOP_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A running pointsman; killed on drop.
+pub struct Daemon {
+    child: Child,
+    datadir: tempfile::TempDir,
+    pub admin_port: u16,
+    pub traffic_port: u16,
+}
+
+impl Daemon {
+    /// Starts `program` on free ports with `arguments` more, and waits until it is ready.
+    pub fn start(program: &Path, arguments: &[&str]) -> Self {
+        let datadir = tempfile::tempdir().unwrap();
+        let log = File::create(datadir.path().join("log")).unwrap();
+        let mut command = Command::new(program);
+        command.arg("-D").arg(datadir.path());
+        for variable in ["admin-mysql_ifaces", "mysql-interfaces", "sqliteserver-mysql_ifaces"] {
+            command.arg("--set").arg(format!("{variable}=127.0.0.1:0"));
+        }
+        command.args(arguments).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let child = command.spawn().unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
+        let mut daemon = Self { child, datadir, admin_port: 0, traffic_port: 0 };
+        let ready = within(START_TIMEOUT, || {
+            let ended = daemon.child.try_wait().unwrap();
+            assert!(ended.is_none(), "the daemon ended before it was ready:\n{}", daemon.log());
+            daemon.port_of("admin").is_some() && daemon.port_of("mysql").is_some()
+        });
+        assert!(ready, "the daemon did not become ready:\n{}", daemon.log());
+        daemon.admin_port = daemon.port_of("admin").unwrap();
+        daemon.traffic_port = daemon.port_of("mysql").unwrap();
+        daemon
+    }
+
+    /// DATADIR/ports has a line for each listener: its name and the address it is bound to.
+    pub fn port_of(&self, listener: &str) -> Option<u16> {
+        let text = fs::read_to_string(self.datadir.path().join("ports")).ok()?;
+        let (complete_lines, _) = text.rsplit_once('\n')?;
+        let mut lines = complete_lines.lines().filter_map(|line| line.split_once(' '));
+        let (_, address) = lines.find(|(name, _)| *name == listener)?;
+        address.rsplit_once(':')?.1.parse().ok()
+    }
+
+    /// The daemon's resident memory, in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        self.memory_kib("VmRSS:")
+    }
+
+    /// The most memory that was resident since the start or since [`Self::restart_peak`], in KiB.
+    pub fn peak_resident_kib(&self) -> u64 {
+        self.memory_kib("VmHWM:")
+    }
+
+    pub fn restart_peak(&self) {
+        // proc(5): writing 5 resets the peak to what is resident now.
+        fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+    }
+
+    fn memory_kib(&self, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        value.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Asks the daemon to end, as an init system would, and returns how it did, if in time, and its log.
+    pub fn terminate(mut self) -> (Option<ExitStatus>, String) {
+        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
+        let mut status = None;
+        within(STOP_TIMEOUT, || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        (status, self.log())
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.datadir.path().join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks again and again until `done` says so or `limit` is over, and returns whether it did.
+pub fn within(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    loop {
+        if done() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
