@@ -1,0 +1,62 @@
+//! Traffic through pointsman to a real MySQL 9.7 and a real MariaDB, compared with the same traffic without it.
+//!
+//! The servers come from `lab/install-servers.sh`. Where they are missing the test says so and passes, unless
+//! POINTSMAN_REQUIRE_REAL_SERVERS=1. The simulator flavour cannot watch real servers, so it has no such test.
+#![cfg(not(feature = "test-rds-bgd"))]
+// A step that fails is a test that fails.
+#![allow(clippy::unwrap_used)]
+
+mod connections;
+#[allow(dead_code)] // it serves others, too
+#[path = "../support/daemon.rs"]
+mod daemon;
+mod relay;
+mod results;
+mod servers;
+mod setup;
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use setup::Lab;
+
+type Check = (&'static str, fn(&Lab));
+
+/// One start of the servers and the daemon serves all of these, in this order: the first needs accounts that nobody has
+/// used yet.
+const CHECKS: &[Check] = &[
+    ("first login of an account, with and without TLS", connections::first_login),
+    ("full authentication again after the server forgot the account", connections::forgotten_account),
+    ("a wrong password is refused with 1045", connections::wrong_password),
+    ("TLS to the server where use_ssl says so", connections::tls_to_the_server),
+    ("the next client gets the pooled connection", connections::pooled_connection),
+    ("every column type", results::column_types),
+    ("statements that return no rows", results::statements_without_rows),
+    ("errors, also in the middle of a result", results::errors),
+    ("several results of one statement", results::several_results),
+    ("a result of 5 MB", results::five_megabytes),
+    ("packets at the 16 MiB limit, both ways", results::packet_limit),
+    ("a value of 20 MB, both ways", results::twenty_megabytes),
+    ("memory stays bounded while a large result streams", results::bounded_memory),
+    ("the command-line clients", results::command_line_clients),
+];
+
+#[test]
+fn real_servers() {
+    let Some(lab) = Lab::start() else { return };
+    let mut failed = Vec::new();
+    for (name, check) in CHECKS {
+        let passed = catch_unwind(AssertUnwindSafe(|| check(&lab))).is_ok();
+        tell(&format!("{name} ... {}", if passed { "ok" } else { "FAILED" }));
+        if !passed {
+            failed.push(*name);
+        }
+    }
+    let log = lab.stop();
+    assert!(failed.is_empty(), "failed: {failed:?}\nthe daemon's log:\n{log}");
+}
+
+/// Written past the test harness, which hides what a passing test prints.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "real servers: {line}");
+}
