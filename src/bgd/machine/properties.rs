@@ -85,7 +85,7 @@ fn unclassified(event: &Event) -> bool {
 
 proptest! {
     #[test]
-    fn invariants_hold(events in prop::collection::vec(event(), 1..60)) {
+    fn invariants_hold(events in prop::collection::vec(event(), 1..30)) {
         let mut world = World::new();
         let mut kept_effects = false;
         for event in &events {
@@ -129,7 +129,7 @@ proptest! {
 
     /// From any state, the ordinary course of a switchover reaches its end.
     #[test]
-    fn a_switchover_completes_after_anything(events in prop::collection::vec(event(), 0..30)) {
+    fn a_switchover_completes_after_anything(events in prop::collection::vec(event(), 0..15)) {
         let mut world = World::new();
         for event in &events {
             apply(&mut world, event);
