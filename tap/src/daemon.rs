@@ -67,10 +67,10 @@ impl DaemonError {
 /// How to start a daemon.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// The daemon's executable, simulator flavour
+    /// The daemon's executable
     pub program: PathBuf,
     /// For `--hosts-file`
-    pub hosts_file: PathBuf,
+    pub hosts_file: Option<PathBuf>,
     /// Receives standard output and standard error
     pub log_file: PathBuf,
     /// For `--set`: variable and value
@@ -107,7 +107,9 @@ impl Daemon {
 
         let mut command = Command::new(&launch.program);
         command.arg("-f").arg("-D").arg(datadir.path()).arg("--sqlite3-server");
-        command.arg("--hosts-file").arg(&launch.hosts_file);
+        if let Some(hosts_file) = &launch.hosts_file {
+            command.arg("--hosts-file").arg(hosts_file);
+        }
         for (variable, value) in &launch.settings {
             command.arg("--set").arg(format!("{variable}={value}"));
         }
@@ -283,7 +285,7 @@ mod tests {
             Command::new("sh").args(["-c", "printf '%s' \"$1\" > \"$0\""]).arg(&program).arg(script).status();
         assert!(written.unwrap().success());
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Launch { program, hosts_file: "hosts".into(), log_file: directory.join("log"), settings: Vec::new() }
+        Launch { program, hosts_file: None, log_file: directory.join("log"), settings: Vec::new() }
     }
 
     const WRITE_PORTS: &str =

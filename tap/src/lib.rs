@@ -9,6 +9,7 @@ pub mod demo;
 pub mod emitter;
 pub mod hosts;
 pub mod interrupt;
+pub mod local;
 pub mod ports;
 pub mod runner;
 pub mod scenario;

@@ -17,6 +17,11 @@ pub fn free_ports(count: usize) -> io::Result<Vec<u16>> {
     free_ports_from(start, count, PORT_RANGE)
 }
 
+/// Whether nobody listens on `port`, on any address.
+pub fn is_free(port: u16) -> bool {
+    TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).is_ok()
+}
+
 fn free_ports_from(start: u64, count: usize, range: Range<u16>) -> io::Result<Vec<u16>> {
     let split = range.start + (start % range.len() as u64) as u16;
     // Each listener holds its port until all are found, so that none is found twice.
@@ -48,6 +53,7 @@ mod tests {
     fn a_taken_port_is_not_offered() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
+        assert!(!is_free(port));
         let error = free_ports_from(0, 1, port..port + 1).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
     }

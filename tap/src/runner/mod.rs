@@ -62,7 +62,8 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
 
     let log_file = logs.join("daemon.log");
     let hosts_file = absolute(&options.hosts_file)?;
-    let launch = Launch { program: absolute(&options.daemon)?, hosts_file, log_file, settings };
+    let launch =
+        Launch { program: absolute(&options.daemon)?, hosts_file: Some(hosts_file), log_file, settings };
     let mut daemon = Daemon::start(&launch, &interrupt)?;
     let command_line = daemon.command_line();
     set_up(options, &command_line).inspect_err(|_| print_log_tail(&daemon))?;
