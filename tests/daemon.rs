@@ -1,5 +1,7 @@
 //! The daemon as a process: starting, refusing to start, stopping, and what saved configuration survives.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 mod common;
 
 use common::{Daemon, run_to_end};

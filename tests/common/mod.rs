@@ -1,6 +1,7 @@
 //! A daemon process for tests: its own data directory, free ports, ended by pid whatever happens.
 
 #![allow(dead_code, missing_docs, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
