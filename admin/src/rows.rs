@@ -29,6 +29,26 @@ pub struct ServerRow {
     pub comment: String,
 }
 
+impl ServerRow {
+    /// A row whose other columns have the defaults of mysql_servers.
+    pub fn new(hostgroup_id: u32, hostname: impl Into<String>, port: u16) -> Self {
+        Self {
+            hostgroup_id,
+            hostname: hostname.into(),
+            port,
+            gtid_port: 0,
+            status: ConfiguredStatus::Online,
+            weight: 1,
+            compression: false,
+            max_connections: 1000,
+            max_replication_lag: 0,
+            use_ssl: false,
+            max_latency_ms: 0,
+            comment: String::new(),
+        }
+    }
+}
+
 /// Statuses that mysql_servers may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConfiguredStatus {

@@ -1,6 +1,6 @@
 //! Configuration that tests of this module share.
 
-use admin::rows::{BgdHostgroupRow, ConfiguredStatus, ReplicationHostgroupRow, ServerRow, ServersConfig};
+use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow, ServersConfig};
 
 pub fn row() -> BgdHostgroupRow {
     BgdHostgroupRow {
@@ -17,20 +17,7 @@ pub fn row() -> BgdHostgroupRow {
 }
 
 pub fn server(hostgroup_id: u32, hostname: &str) -> ServerRow {
-    ServerRow {
-        hostgroup_id,
-        hostname: hostname.to_owned(),
-        port: 3306,
-        gtid_port: 0,
-        status: ConfiguredStatus::Online,
-        weight: 1,
-        compression: false,
-        max_connections: 1000,
-        max_replication_lag: 0,
-        use_ssl: false,
-        max_latency_ms: 0,
-        comment: String::new(),
-    }
+    ServerRow::new(hostgroup_id, hostname, 3306)
 }
 
 /// A blue writer and a blue reader.

@@ -1,7 +1,7 @@
 //! Moves between writer and reader hostgroups, and the statuses a switchover sets.
 
 use super::{Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
-use admin::rows::{ConfiguredStatus, ServerRow};
+use admin::rows::ServerRow;
 
 /// A move that a read_only result calls for.
 enum Move {
@@ -78,25 +78,12 @@ impl Hostgroups {
             self.retire(reader, endpoint);
         }
     }
-    /// Adds the green writer to its hostgroup if no row but OFFLINE_HARD is there (weight 1, max_connections 1000, use_ssl 0). True if added.
+    /// Adds the green writer to its hostgroup if no row but OFFLINE_HARD is there with default attributes. True if added.
     pub fn add_green_writer(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
         if self.present(hostgroup, endpoint).is_some() {
             return false;
         }
-        let row = ServerRow {
-            hostgroup_id: hostgroup,
-            hostname: endpoint.host.to_string(),
-            port: endpoint.port,
-            gtid_port: 0,
-            status: ConfiguredStatus::Online,
-            weight: 1,
-            compression: false,
-            max_connections: 1000,
-            max_replication_lag: 0,
-            use_ssl: false,
-            max_latency_ms: 0,
-            comment: String::new(),
-        };
+        let row = ServerRow::new(hostgroup, &*endpoint.host, endpoint.port);
         self.put(hostgroup, endpoint, row, ServerStatus::Online);
         true
     }

@@ -10,20 +10,7 @@ const WRITER: HostgroupId = 1;
 const READER: HostgroupId = 2;
 
 pub(crate) fn row(hostgroup_id: HostgroupId, hostname: &str) -> ServerRow {
-    ServerRow {
-        hostgroup_id,
-        hostname: hostname.into(),
-        port: 3306,
-        gtid_port: 0,
-        status: ConfiguredStatus::Online,
-        weight: 1,
-        compression: false,
-        max_connections: 1000,
-        max_replication_lag: 0,
-        use_ssl: false,
-        max_latency_ms: 0,
-        comment: String::new(),
-    }
+    ServerRow::new(hostgroup_id, hostname, 3306)
 }
 
 fn at(host: &str) -> Endpoint {

@@ -5,7 +5,7 @@ use super::inner::{Acquired, Inner, Slot};
 use super::*;
 use crate::hostgroups::{ServerStatus, Unavailable};
 use admin::Value;
-use admin::rows::{ConfiguredStatus, ServerRow, ServersConfig};
+use admin::rows::{ServerRow, ServersConfig};
 use wire::CapabilityFlags;
 use wire::auth::Secret;
 
@@ -13,20 +13,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const ALL_MAY_BE_FREE: u32 = 100;
 
 fn row(hostgroup_id: u32, max_connections: u32) -> ServerRow {
-    ServerRow {
-        hostgroup_id,
-        hostname: "db".into(),
-        port: 3306,
-        gtid_port: 0,
-        status: ConfiguredStatus::Online,
-        weight: 1,
-        compression: false,
-        max_connections,
-        max_replication_lag: 0,
-        use_ssl: false,
-        max_latency_ms: 0,
-        comment: String::new(),
-    }
+    ServerRow { max_connections, ..ServerRow::new(hostgroup_id, "db", 3306) }
 }
 
 fn db() -> Endpoint {

@@ -9,7 +9,7 @@ use crate::dns::Dns;
 use crate::hostgroups::Endpoint;
 use admin::Value;
 use admin::Variables;
-use admin::rows::{ConfiguredStatus, ServerRow, ServersConfig, UserRow};
+use admin::rows::{ServerRow, ServersConfig, UserRow};
 use fake::{Fake, Users};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
@@ -131,20 +131,7 @@ fn user(name: &str) -> UserRow {
 }
 
 fn server(fake: &Fake, max_connections: u32) -> ServerRow {
-    ServerRow {
-        hostgroup_id: 0,
-        hostname: fake.address.ip().to_string(),
-        port: fake.address.port(),
-        gtid_port: 0,
-        status: ConfiguredStatus::Online,
-        weight: 1,
-        compression: false,
-        max_connections,
-        max_replication_lag: 0,
-        use_ssl: false,
-        max_latency_ms: 0,
-        comment: String::new(),
-    }
+    ServerRow { max_connections, ..ServerRow::new(0, fake.address.ip().to_string(), fake.address.port()) }
 }
 
 /// The one value that a statement answers with.
