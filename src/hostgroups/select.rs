@@ -22,7 +22,7 @@ impl Hostgroups {
         now: Instant,
         random: u64,
         in_use: impl Fn(&Endpoint) -> usize,
-    ) -> Result<(Endpoint, ServerRow), Unavailable> {
+    ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
         let group = self.groups.get_mut(&hostgroup).ok_or(Unavailable::NoServer)?;
         let mut usable = false;
         let mut total = 0u64;
@@ -43,7 +43,7 @@ impl Hostgroups {
             }
             let weight = room(endpoint, server, &in_use);
             if left < weight {
-                return Ok((endpoint.clone(), server.row.clone()));
+                return Ok((endpoint, &server.row));
             }
             left -= weight;
         }

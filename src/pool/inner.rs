@@ -155,7 +155,7 @@ impl<T> Inner<T> {
         pool.used.insert(self.next_id, Arc::clone(&shared));
         pool.most_used = pool.most_used.max(pool.used.len());
         let counters = Arc::clone(&pool.counters);
-        let slot = Slot { hostgroup, endpoint, id: self.next_id, shared, counters };
+        let slot = Slot { hostgroup, endpoint: endpoint.clone(), id: self.next_id, shared, counters };
         Ok(match idle {
             Some(idle) => Acquired::Reuse(slot, idle.connection, now.saturating_duration_since(idle.since)),
             None => Acquired::Open(slot, row.use_ssl),
