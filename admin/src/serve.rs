@@ -59,7 +59,7 @@ fn write(answer: &Answer, reply: Reply<'_>) -> Result<(), WireError> {
                 } else {
                     ColumnType::MYSQL_TYPE_VAR_STRING
                 };
-                Column { kind, ..Column::text(name.as_str()) }
+                Column::new(name.as_str(), kind)
             });
             let mut out = reply.rows(&columns.collect::<Vec<_>>())?;
             for row in rows {

@@ -31,11 +31,8 @@ pub(crate) fn send(
     let columns: Vec<Column> = declared
         .into_iter()
         .enumerate()
-        .map(|(index, (name, declared))| Column {
-            schema: String::new(),
-            table: String::new(),
-            name,
-            kind: kind(declared, first.and_then(|row| row.get_ref(index).ok())),
+        .map(|(index, (name, declared))| {
+            Column::new(name, kind(declared, first.and_then(|row| row.get_ref(index).ok())))
         })
         .collect();
     let mut sink = reply.rows(&columns)?;

@@ -11,7 +11,7 @@ use rusqlite::{Connection, Params};
 use std::path::Path;
 use wire::reply::{Column, Reply};
 use wire::serve::QueryHandler;
-use wire::{ColumnType, SqlError, StatusFlags, WireError};
+use wire::{SqlError, StatusFlags, WireError};
 
 /// Who the session is, as its system variables and functions tell.
 pub(crate) struct Identity {
@@ -191,7 +191,7 @@ impl Session {
         let columns: Vec<Column> = items
             .iter()
             .zip(&values)
-            .map(|(item, value)| column(&item.column, system::kind(value)))
+            .map(|(item, value)| Column::new(item.column.as_str(), system::kind(value)))
             .collect();
         let mut rows = reply.rows(&columns)?;
         rows.row(values.iter().map(|value| Some(value.as_bytes())))?;
@@ -226,11 +226,6 @@ impl QueryHandler for Session {
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS, !self.connection.is_autocommit());
         status
     }
-}
-
-/// A result column that belongs to no table.
-pub(crate) fn column(name: &str, kind: ColumnType) -> Column {
-    Column { schema: String::new(), table: String::new(), name: name.to_owned(), kind }
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub fn answer(sql: &[u8], connection_id: u32, user: &str, peer: IpAddr) -> Optio
         b"select USER()" => Answer::Row(Column::text("USER()"), format!("{user}@{peer}")),
         b"SELECT CONNECTION_ID()" | b"select CONNECTION_ID()" | b"select connection_id()" => {
             let name = if sql.ends_with(b"CONNECTION_ID()") { "CONNECTION_ID()" } else { "connection_id()" };
-            let column = Column { kind: ColumnType::MYSQL_TYPE_LONGLONG, ..Column::text(name) };
+            let column = Column::new(name, ColumnType::MYSQL_TYPE_LONGLONG);
             Answer::Row(column, connection_id.to_string())
         }
         _ => return None,

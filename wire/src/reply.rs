@@ -21,21 +21,20 @@ pub struct Reply<'a> {
 /// One result column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Schema, table (empty if none) and column name.
-    pub schema: String,
-    /// Table.
-    pub table: String,
-    /// Name.
+    /// Name. Schema and table are reported as empty.
     pub name: String,
     /// Type as MySQL names it.
     pub kind: ColumnType,
 }
 
 impl Column {
-    /// A text column with a name alone.
+    /// A column.
+    pub fn new(name: impl Into<String>, kind: ColumnType) -> Self {
+        Self { name: name.into(), kind }
+    }
+    /// A text column.
     pub fn text(name: impl Into<String>) -> Self {
-        let kind = ColumnType::MYSQL_TYPE_VAR_STRING;
-        Self { schema: String::new(), table: String::new(), name: name.into(), kind }
+        Self::new(name, ColumnType::MYSQL_TYPE_VAR_STRING)
     }
 
     /// Protocol::ColumnDefinition41.
@@ -43,7 +42,8 @@ impl Column {
         let (charset, length, flags, decimals) = self.attributes();
         let mut payload = Vec::with_capacity(64);
         put_lenenc_bytes(&mut payload, b"def");
-        for text in [&self.schema, &self.table, &self.table, &self.name, &self.name] {
+        // Schema, table, original table, name, original name.
+        for text in ["", "", "", &self.name, &self.name] {
             put_lenenc_bytes(&mut payload, text.as_bytes());
         }
         payload.push(0x0C);

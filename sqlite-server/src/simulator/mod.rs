@@ -7,7 +7,6 @@ mod read_only;
 
 use crate::database::sql_error;
 use crate::rows;
-use crate::session::column;
 use crate::text;
 use probe::{Kind, Outcome};
 use read_only::ReadOnly;
@@ -15,7 +14,7 @@ pub(crate) use read_only::concerns as concerns_read_only;
 use rusqlite::Connection;
 use std::io;
 use std::sync::Arc;
-use wire::reply::Reply;
+use wire::reply::{Column, Reply};
 use wire::socket::Stream;
 use wire::{ColumnType, SqlError, WireError};
 
@@ -145,7 +144,7 @@ fn endpoint(local: io::Result<std::net::SocketAddr>) -> Option<Endpoint> {
 
 /// A result of one numeric column and at most one row.
 fn one_number(name: &str, value: Option<&str>, reply: Reply<'_>) -> Result<(), WireError> {
-    let mut rows = reply.rows(&[column(name, ColumnType::MYSQL_TYPE_LONGLONG)])?;
+    let mut rows = reply.rows(&[Column::new(name, ColumnType::MYSQL_TYPE_LONGLONG)])?;
     if let Some(value) = value {
         rows.row([Some(value.as_bytes())])?;
     }
