@@ -20,7 +20,7 @@ pub struct Member {
 impl Member {
     /// OFFLINE_SOFT and OFFLINE_HARD servers take no part (contract: "Blue/Green Mapping").
     pub fn eligible(&self) -> bool {
-        !matches!(self.status, ServerStatus::OfflineSoft | ServerStatus::OfflineHard)
+        !self.status.is_offline()
     }
 }
 

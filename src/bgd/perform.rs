@@ -143,11 +143,6 @@ impl Performer {
     fn publish(&self, transition: &Transition, place: &str) {
         let Transition { from, to, cause } = transition;
         self.effects.backends.update(|groups| groups.set_bgd_status(self.id, *to));
-        log::info!(
-            "blue/green deployment {}: {} -> {} ({cause}{place})",
-            self.id,
-            from.as_str(),
-            to.as_str()
-        );
+        log::info!("blue/green deployment {}: {from} -> {to} ({cause}{place})", self.id);
     }
 }

@@ -1,7 +1,7 @@
 //! Performing read_only checks: one at a time for each server, on the probe threads.
 
 use super::log::{Entry, Log};
-use super::probe::{Probes, is_timeout};
+use super::probe::Probes;
 use super::read_only::{Target, is_read_only, targets};
 use super::suppression::{Admission, Suppression};
 use crate::config::Config;
@@ -131,7 +131,7 @@ impl Checks {
         let address = SocketAddr::new(address, endpoint.port);
         match self.probes.query(address, *tls, &endpoint.host, sql, left) {
             Ok(answer) => Ok(is_read_only(&answer)),
-            Err(error) if is_timeout(&error) => {
+            Err(error) if error.is_timeout() => {
                 let took = start.elapsed().as_millis();
                 Err(Failure {
                     text: format!("timeout: no answer from {address} in {took} ms"),

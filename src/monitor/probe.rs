@@ -246,17 +246,12 @@ impl Drop for Slot<'_> {
     }
 }
 
-/// Whether an error says that time ran out.
-pub fn is_timeout(error: &WireError) -> bool {
-    matches!(error, WireError::Io(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
-}
-
 /// Whether a cached connection had ended before the statement reached the server: closed, perhaps after a farewell that no
 /// statement asked for.
 fn died_idle(error: &WireError) -> bool {
     match error {
         WireError::Closed | WireError::Malformed(_) => true,
-        WireError::Io(_) => !is_timeout(error),
+        WireError::Io(_) => !error.is_timeout(),
         WireError::Sql(error) => ends_connection(error.code),
         WireError::TooLarge { .. } | WireError::Tls(_) => false,
     }

@@ -1,5 +1,5 @@
 use super::checks::Checks;
-use super::probe::{Probes, is_timeout};
+use super::probe::Probes;
 use super::suppression::Suppression;
 use super::*;
 use crate::hostgroups::Endpoint;
@@ -237,7 +237,7 @@ mod connections {
         server.hang();
         let short = Duration::from_millis(30);
         let error = probes.query(server.address, false, "test", "SELECT 1", short).unwrap_err();
-        assert!(is_timeout(&error), "{error}");
+        assert!(error.is_timeout(), "{error}");
         server.release();
         ask(&probes, &server).unwrap();
         assert_eq!(server.logins(), 2);
