@@ -1,7 +1,6 @@
 //! The client's statement that runs now: who runs it, and what ends it early.
 
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::socket::Socket;
@@ -47,7 +46,7 @@ impl Current {
     /// Whether the statement must end: its time is over, or nobody can take its answer.
     pub fn is_over(&self) -> bool {
         self.0.lock().as_ref().is_some_and(|statement| {
-            Instant::now() > statement.until || statement.socket.as_ref().is_some_and(is_cut)
+            Instant::now() > statement.until || statement.socket.as_ref().is_some_and(Socket::is_cut)
         })
     }
 
@@ -55,14 +54,6 @@ impl Current {
     pub fn user(&self) -> Option<String> {
         self.0.lock().as_ref().map(|statement| statement.user.clone())
     }
-}
-
-/// Whether both directions are closed, as at the end of a shutdown's grace. A client that has only ended its own may still
-/// read the answer.
-fn is_cut(socket: &Socket) -> bool {
-    let mut descriptors = [PollFd::new(socket.stream(), PollFlags::empty())];
-    let at_once = Timespec::default();
-    poll(&mut descriptors, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
 /// Ends the statement when dropped.

@@ -5,7 +5,6 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,13 +41,7 @@ impl Deadline {
         *self.at.lock() = Instant::now() + STATEMENT_LIMIT;
     }
     fn passed(&self) -> bool {
-        Instant::now() >= *self.at.lock() || self.is_cut()
-    }
-    /// Whether both directions are closed. A client that has only ended its own may still read the answer.
-    fn is_cut(&self) -> bool {
-        let mut descriptors = [PollFd::new(self.client.stream(), PollFlags::empty())];
-        let at_once = Timespec::default();
-        poll(&mut descriptors, Some(&at_once)).is_ok_and(|ready| ready > 0)
+        Instant::now() >= *self.at.lock() || self.client.is_cut()
     }
 }
 

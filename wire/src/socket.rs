@@ -1,6 +1,7 @@
 //! A TCP socket that several owners may hold: the thread that reads it, and whoever may have to close it.
 
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -88,6 +89,13 @@ impl Socket {
     pub fn shutdown(&self, how: Shutdown) {
         // The peer may have gone first; then there is nothing left to end.
         let _ = self.0.stream.shutdown(how);
+    }
+    /// Whether both directions are closed, as [`Socket::shutdown`] leaves them. A peer that has only ended its own may
+    /// still read an answer.
+    pub fn is_cut(&self) -> bool {
+        let mut descriptors = [PollFd::new(&self.0.stream, PollFlags::empty())];
+        let at_once = Timespec::default();
+        poll(&mut descriptors, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 }
 
@@ -210,5 +218,14 @@ pub(crate) mod tests {
         let other = client.clone();
         other.shutdown(Shutdown::Both);
         assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
+        assert!(client.is_cut());
+    }
+
+    #[test]
+    fn a_peer_that_has_ended_its_own_direction_is_not_cut() {
+        let (mut client, server) = pair();
+        server.shutdown(Shutdown::Write);
+        assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
+        assert!(!client.is_cut());
     }
 }
