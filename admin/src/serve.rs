@@ -3,7 +3,6 @@
 use crate::answer::Answer;
 use crate::current::Client;
 use crate::{Admin, command};
-use std::time::Duration;
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
@@ -13,17 +12,12 @@ use wire::{ColumnType, WireError};
 
 /// Largest statement a client may send, in bytes.
 const MAX_PACKET: usize = 64 << 20;
-/// How long an idle client may stay: the wait_timeout that clients are told.
-const IDLE_LIMIT: Duration = Duration::from_secs(28_800);
-/// How long a client may take nothing of its result before it is given up.
-const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 impl Admin {
     /// Serves one accepted admin connection to its end: login against `accounts`, then statements.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
         let (peer, id) = (accepted.peer, accepted.id);
         let served = login(accepted.socket, id, options, accounts).and_then(|(mut channel, login)| {
-            channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT))?;
             let socket = Some(channel.stream().socket().clone());
             let client = Client { user: login.user.clone(), socket };
             serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self, client })

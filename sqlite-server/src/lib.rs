@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use session::{Identity, Session};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use wire::WireError;
 use wire::auth::Accounts;
 use wire::login::ServerOptions;
@@ -28,10 +27,6 @@ pub const DEFAULT_INTERFACES: &str =
 
 /// The database's file name in the data directory.
 const FILE: &str = "sqlite3server.db";
-/// How long an idle client may stay: the wait_timeout that clients are told.
-const IDLE_LIMIT: Duration = Duration::from_secs(28_800);
-/// How long a client may take nothing of its result before it is given up.
-const WRITE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Why the database could not be opened. The text names the file and says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +83,6 @@ impl SqliteServer {
         accounts: &dyn Accounts,
     ) -> Result<(), WireError> {
         let (mut channel, login) = wire::login::login(accepted.socket, accepted.id, options, accounts)?;
-        channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT))?;
         let identity = Identity {
             server_version: options.server_version.clone(),
             connection_id: accepted.id,

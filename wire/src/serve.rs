@@ -9,6 +9,12 @@ use std::time::Duration;
 /// Time between the pieces of one packet.
 const PARTIAL: Duration = Duration::from_secs(30);
 
+/// How long an idle client may stay: MySQL's default wait_timeout, which handlers tell as theirs.
+const IDLE_LIMIT: Duration = Duration::from_secs(28_800);
+
+/// How long a client may take nothing of its result before it is given up.
+const WRITE_LIMIT: Duration = Duration::from_secs(60);
+
 /// How long a client may go on sending a packet that is refused.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -27,14 +33,15 @@ pub trait QueryHandler {
     }
 }
 
-/// Serves commands until the client leaves or the connection fails. Statements that are not UTF-8 are answered
-/// with error 1300; packets over `max_packet` bytes with 1153 and the connection ends.
+/// Serves commands until the client leaves or is idle for eight hours, or the connection fails. Statements that are not
+/// UTF-8 are answered with error 1300; packets over `max_packet` bytes with 1153 and the connection ends.
 pub fn serve(
     channel: &mut Channel,
     login: &Login,
     max_packet: usize,
     handler: &mut dyn QueryHandler,
 ) -> Result<(), WireError> {
+    channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT))?;
     loop {
         channel.shrink();
         channel.reset_sequence();
