@@ -2,15 +2,91 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
-mod common;
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/daemon.rs"]
+mod support;
 
-use common::{Daemon, run_to_end};
 use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use support::{Daemon, command, ended, within};
 use tempfile::TempDir;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_pointsman"))
+}
+
+fn start() -> Daemon {
+    Daemon::start(program(), &["--sqlite3-server"])
+}
+
+/// A daemon whose traffic goes to its own SQLite3 server, as testuser/testuser.
+fn start_with_backend() -> Daemon {
+    let daemon = start();
+    let server = format!(
+        "INSERT INTO mysql_servers(hostgroup_id, hostname, port) VALUES (0, '127.0.0.1', {})",
+        daemon.port_of("sqliteserver").unwrap()
+    );
+    configure(
+        &daemon,
+        &[
+            "INSERT INTO mysql_users(username, password, default_hostgroup) VALUES ('testuser', 'testuser', 0)",
+            "LOAD MYSQL USERS TO RUNTIME",
+            &server,
+            "LOAD MYSQL SERVERS TO RUNTIME",
+        ],
+    );
+    daemon
+}
+
+fn configure(daemon: &Daemon, statements: &[&str]) {
+    let mut admin = admin(daemon);
+    for statement in statements {
+        admin.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
+fn connect(port: u16, user: &str, password: &str) -> mysql::Result<Conn> {
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some("127.0.0.1"))
+        .tcp_port(port)
+        .user(Some(user))
+        .pass(Some(password))
+        .prefer_socket(false)
+        .tcp_connect_timeout(Some(PATIENCE))
+        .read_timeout(Some(PATIENCE));
+    Conn::new(options)
+}
+
+fn admin(daemon: &Daemon) -> Conn {
+    connect(daemon.admin_port, "admin", "admin").unwrap()
+}
+
+fn client(daemon: &Daemon) -> Conn {
+    connect(daemon.traffic_port, "testuser", "testuser").unwrap()
+}
+
+/// Runs a daemon that is expected not to start: its exit code and what it printed.
+fn run_to_end(datadir: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut child =
+        command(program(), datadir, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let Some(status) = ended(&mut child) else {
+        child.kill().unwrap();
+        panic!("the daemon runs although it should not");
+    };
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    (status.code(), text)
+}
 
 /// A refusal is exit status 1 and one line that names the thing.
 fn assert_refused(datadir: &TempDir, extra: &[&str], names: &str) {
@@ -54,7 +130,7 @@ fn a_corrupt_database_is_named_and_left_alone() {
 
 #[test]
 fn a_second_daemon_in_the_same_directory_is_refused() {
-    let daemon = Daemon::start();
+    let daemon = start();
     let (code, text) = run_to_end(daemon.datadir(), &[]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains(daemon.datadir().to_str().unwrap()), "{text}");
@@ -73,46 +149,47 @@ fn unknown_overrides_and_bad_values_are_refused() {
 
 #[test]
 fn a_client_gets_its_answers_from_the_embedded_backend() {
-    let daemon = Daemon::start_with_backend();
-    let mut client = daemon.client();
+    let daemon = start_with_backend();
+    let mut client = client(&daemon);
     client.query_drop("CREATE TABLE t (a INTEGER, b TEXT)").unwrap();
     client.query_drop("INSERT INTO t VALUES (1, 'one'), (2, NULL)").unwrap();
     assert_eq!(client.affected_rows(), 2);
     let rows: Vec<(i64, Option<String>)> = client.query("SELECT a, b FROM t ORDER BY a").unwrap();
     assert_eq!(rows, [(1, Some("one".into())), (2, None)]);
-    let error = daemon.connect("mysql", "testuser", "wrong").unwrap_err().to_string();
+    let error = connect(daemon.traffic_port, "testuser", "wrong").unwrap_err().to_string();
     assert!(error.contains("1045"), "{error}");
-    let error = daemon.connect("mysql", "nobody", "testuser").unwrap_err().to_string();
+    let error = connect(daemon.traffic_port, "nobody", "testuser").unwrap_err().to_string();
     assert!(error.contains("1045"), "{error}");
 }
 
 #[test]
 fn the_pool_serves_the_next_client() {
-    let daemon = Daemon::start_with_backend();
+    let daemon = start_with_backend();
     for _ in 0..5 {
-        let one: Option<i64> = daemon.client().query_first("SELECT 1").unwrap();
+        let one: Option<i64> = client(&daemon).query_first("SELECT 1").unwrap();
         assert_eq!(one, Some(1));
     }
-    let opened: Option<(i64, i64)> = daemon
-        .admin()
-        .query_first("SELECT ConnOK, ConnUsed + ConnFree FROM stats_mysql_connection_pool")
-        .unwrap();
+    let counts = "SELECT ConnOK, ConnUsed + ConnFree FROM stats_mysql_connection_pool";
+    let opened: Option<(i64, i64)> = admin(&daemon).query_first(counts).unwrap();
     assert_eq!(opened, Some((1, 1)));
 }
 
 #[test]
 fn what_was_saved_is_back_after_a_restart_and_what_was_not_is_gone() {
-    let daemon = Daemon::start();
-    daemon.admin_all(&[
-        "INSERT INTO mysql_servers(hostgroup_id, hostname) VALUES (7, 'saved.example')",
-        "SET mysql-max_connections=123",
-        "SAVE MYSQL SERVERS TO DISK",
-        "SAVE MYSQL VARIABLES TO DISK",
-        "INSERT INTO mysql_servers(hostgroup_id, hostname) VALUES (8, 'unsaved.example')",
-        "LOAD MYSQL SERVERS TO RUNTIME",
-    ]);
-    let daemon = daemon.restart(&[]);
-    let mut admin = daemon.admin();
+    let daemon = start();
+    configure(
+        &daemon,
+        &[
+            "INSERT INTO mysql_servers(hostgroup_id, hostname) VALUES (7, 'saved.example')",
+            "SET mysql-max_connections=123",
+            "SAVE MYSQL SERVERS TO DISK",
+            "SAVE MYSQL VARIABLES TO DISK",
+            "INSERT INTO mysql_servers(hostgroup_id, hostname) VALUES (8, 'unsaved.example')",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+        ],
+    );
+    let daemon = daemon.restart(program(), &[]);
+    let mut admin = admin(&daemon);
     let servers: Vec<String> = admin.query("SELECT hostname FROM runtime_mysql_servers").unwrap();
     assert_eq!(servers, ["saved.example"]);
     let limit: Option<String> = admin
@@ -125,13 +202,16 @@ fn what_was_saved_is_back_after_a_restart_and_what_was_not_is_gone() {
 
 #[test]
 fn a_row_that_cannot_be_typed_refuses_the_load_and_runtime_stays() {
-    let daemon = Daemon::start();
-    daemon.admin_all(&[
-        "INSERT INTO mysql_servers(hostgroup_id, hostname) VALUES (1, 'good.example')",
-        "LOAD MYSQL SERVERS TO RUNTIME",
-        "INSERT INTO mysql_servers(hostgroup_id, hostname, max_connections) VALUES (1, 'bad.example', 'many')",
-    ]);
-    let mut admin = daemon.admin();
+    let daemon = start();
+    configure(
+        &daemon,
+        &[
+            "INSERT INTO mysql_servers(hostgroup_id, hostname) VALUES (1, 'good.example')",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+            "INSERT INTO mysql_servers(hostgroup_id, hostname, max_connections) VALUES (1, 'bad.example', 'many')",
+        ],
+    );
+    let mut admin = admin(&daemon);
     let error = admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap_err().to_string();
     for part in ["mysql_servers", "max_connections", "many"] {
         assert!(error.contains(part), "{error}");
@@ -142,10 +222,10 @@ fn a_row_that_cannot_be_typed_refuses_the_load_and_runtime_stays() {
 
 #[test]
 fn garbage_on_any_port_harms_nobody() {
-    let daemon = Daemon::start_with_backend();
-    let mut bystander = daemon.client();
+    let daemon = start_with_backend();
+    let mut bystander = client(&daemon);
     for port in ["mysql", "admin", "sqliteserver"] {
-        let address = daemon.port(port);
+        let address = ("127.0.0.1", daemon.port_of(port).unwrap());
         for garbage in [
             &b"GET / HTTP/1.0\r\n\r\n"[..],
             &[0xff; 70],
@@ -154,9 +234,9 @@ fn garbage_on_any_port_harms_nobody() {
             &[0xff, 0xff, 0xff, 1],
         ] {
             let mut stream = TcpStream::connect(address).unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(garbage).unwrap();
-            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
             let mut answer = Vec::new();
             // A reset is as good an end as a close.
             let _ = stream.read_to_end(&mut answer);
@@ -170,16 +250,21 @@ fn garbage_on_any_port_harms_nobody() {
 
 #[test]
 fn a_signal_ends_idle_clients_at_once() {
-    for signal in ["TERM", "INT"] {
-        let mut daemon = Daemon::start_with_backend();
-        let _idle: Vec<_> = (0..5).map(|_| daemon.client()).collect();
-        let _admin = daemon.admin();
-        let (status, took) = daemon.stop(signal);
-        assert_eq!(status.code(), Some(0), "{}", daemon.log());
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut daemon = start_with_backend();
+        let _idle: Vec<_> = (0..5).map(|_| client(&daemon)).collect();
+        let _admin = admin(&daemon);
+        let start = Instant::now();
+        assert_stops_cleanly(&mut daemon, signal);
         // Far below the five seconds that running statements get.
-        assert!(took < Duration::from_secs(4), "{took:?}");
+        assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
         assert!(!daemon.datadir().join("ports").exists());
     }
+}
+
+fn assert_stops_cleanly(daemon: &mut Daemon, signal: Signal) {
+    let status = daemon.stop(signal);
+    assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", daemon.log());
 }
 
 /// Counts to `rows` inside SQLite, which takes a while.
@@ -191,34 +276,28 @@ fn slow_statement(rows: u64) -> String {
 
 #[test]
 fn a_running_statement_is_finished_before_the_daemon_ends() {
-    let mut daemon = Daemon::start_with_backend();
-    let mut client = daemon.client();
+    let mut daemon = start_with_backend();
+    let mut client = client(&daemon);
     let rows = 1_000_000;
     let statement = std::thread::spawn(move || client.query_first::<u64, _>(slow_statement(rows)));
     wait_until_used(&daemon);
-    let (status, _) = daemon.stop("TERM");
-    assert_eq!(status.code(), Some(0), "{}", daemon.log());
+    assert_stops_cleanly(&mut daemon, Signal::TERM);
     assert_eq!(statement.join().unwrap().unwrap(), Some(rows));
 }
 
 #[test]
 fn a_statement_without_end_is_cut_after_its_time() {
-    let mut daemon = Daemon::start_with_backend();
-    let mut client = daemon.client();
+    let mut daemon = start_with_backend();
+    let mut client = client(&daemon);
     let statement = std::thread::spawn(move || client.query_first::<u64, _>(slow_statement(u64::MAX >> 1)));
     wait_until_used(&daemon);
-    let (status, _) = daemon.stop("TERM");
-    assert_eq!(status.code(), Some(0), "{}", daemon.log());
+    assert_stops_cleanly(&mut daemon, Signal::TERM);
     assert!(statement.join().unwrap().is_err());
 }
 
 fn wait_until_used(daemon: &Daemon) {
-    let mut admin = daemon.admin();
-    let deadline = std::time::Instant::now() + Duration::from_secs(10);
-    while admin.query_first::<i64, _>("SELECT sum(ConnUsed) FROM stats_mysql_connection_pool").unwrap()
-        != Some(1)
-    {
-        assert!(std::time::Instant::now() < deadline, "the statement never started");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut admin = admin(daemon);
+    let used = "SELECT sum(ConnUsed) FROM stats_mysql_connection_pool";
+    let started = within(PATIENCE, || admin.query_first::<i64, _>(used).unwrap() == Some(1));
+    assert!(started, "the statement never started");
 }

@@ -22,17 +22,38 @@ pub struct Daemon {
     pub traffic_port: u16,
 }
 
+/// The command line of a daemon on free ports.
+pub fn command(program: &Path, datadir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.arg("-D").arg(datadir);
+    for variable in ["admin-mysql_ifaces", "mysql-interfaces", "sqliteserver-mysql_ifaces"] {
+        command.arg("--set").arg(format!("{variable}=127.0.0.1:0"));
+    }
+    command.args(arguments).stdin(Stdio::null()).env_remove("RUST_LOG");
+    command
+}
+
+/// How a daemon ended, if it did in time.
+pub fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let mut status = None;
+    within(STOP_TIMEOUT, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    status
+}
+
 impl Daemon {
-    /// Starts `program` on free ports with `arguments` more, and waits until it is ready.
+    /// Starts `program` on free ports with `arguments` more and an empty data directory, and waits until it is ready.
     pub fn start(program: &Path, arguments: &[&str]) -> Self {
-        let datadir = tempfile::tempdir().unwrap();
+        Self::start_in(tempfile::tempdir().unwrap(), program, arguments)
+    }
+
+    /// The same in a data directory that may have been used before.
+    pub fn start_in(datadir: tempfile::TempDir, program: &Path, arguments: &[&str]) -> Self {
         let log = File::create(datadir.path().join("log")).unwrap();
-        let mut command = Command::new(program);
-        command.arg("-D").arg(datadir.path());
-        for variable in ["admin-mysql_ifaces", "mysql-interfaces", "sqliteserver-mysql_ifaces"] {
-            command.arg("--set").arg(format!("{variable}=127.0.0.1:0"));
-        }
-        command.args(arguments).stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let mut command = command(program, datadir.path(), arguments);
+        command.stdout(log.try_clone().unwrap()).stderr(log);
         let child = command.spawn().unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
         let mut daemon = Self { child, datadir, admin_port: 0, traffic_port: 0 };
         let ready = within(START_TIMEOUT, || {
@@ -44,6 +65,10 @@ impl Daemon {
         daemon.admin_port = daemon.port_of("admin").unwrap();
         daemon.traffic_port = daemon.port_of("mysql").unwrap();
         daemon
+    }
+
+    pub fn datadir(&self) -> &Path {
+        self.datadir.path()
     }
 
     /// DATADIR/ports has a line for each listener: its name and the address it is bound to.
@@ -76,18 +101,31 @@ impl Daemon {
         value.trim().trim_end_matches(" kB").parse().unwrap()
     }
 
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Sends a signal that ends the daemon, and returns how it ended, if in time.
+    pub fn stop(&mut self, signal: Signal) -> Option<ExitStatus> {
+        self.signal(signal);
+        ended(&mut self.child)
+    }
+
     /// Asks the daemon to end, as an init system would, and returns how it did, if in time, and its log.
     pub fn terminate(mut self) -> (Option<ExitStatus>, String) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        let mut status = None;
-        within(STOP_TIMEOUT, || {
-            status = self.child.try_wait().unwrap();
-            status.is_some()
-        });
+        let status = self.stop(Signal::TERM);
         (status, self.log())
     }
 
-    fn log(&self) -> String {
+    /// Ends the daemon cleanly and starts another in the same data directory.
+    pub fn restart(mut self, program: &Path, arguments: &[&str]) -> Self {
+        let status = self.stop(Signal::TERM);
+        assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", self.log());
+        let datadir = std::mem::replace(&mut self.datadir, tempfile::tempdir().unwrap());
+        Self::start_in(datadir, program, arguments)
+    }
+
+    pub fn log(&self) -> String {
         fs::read_to_string(self.datadir.path().join("log")).unwrap_or_default()
     }
 }
