@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use wire::auth::AuthPlugin;
-use wire::login::{CAPABILITIES, ServerOptions};
+use wire::login::ServerOptions;
 use wire::service::{ConnectionLimit, Handler, Service, ServiceSpec};
 use wire::tls::ServerTls;
 
@@ -269,7 +269,6 @@ fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
             false => AuthPlugin::Native,
         },
         tls: variables.have_ssl.then(|| tls.clone()),
-        capabilities: CAPABILITIES,
         timeout: variables.connect_timeout_client,
     }
 }

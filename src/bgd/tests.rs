@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use wire::login::{CAPABILITIES, ServerOptions, login};
+use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
 use wire::serve::{QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
@@ -185,7 +185,6 @@ fn listen(servers: &Arc<Servers>) -> (Service, u16) {
         server_version: "8.4.0-test".into(),
         default_plugin: AuthPlugin::Native,
         tls: None,
-        capabilities: CAPABILITIES,
         timeout: PATIENCE,
     });
     let servers = servers.clone();

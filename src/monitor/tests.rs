@@ -10,7 +10,7 @@ use parking_lot::Condvar;
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use wire::login::{CAPABILITIES, ServerOptions, login};
+use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
 use wire::serve::{QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
@@ -79,7 +79,6 @@ impl Server {
             server_version: "8.4.0-test".into(),
             default_plugin: AuthPlugin::Native,
             tls,
-            capabilities: CAPABILITIES,
             timeout: LONG,
         };
         let of_handler = Arc::clone(&script);

@@ -1,7 +1,7 @@
 //! What tests of several modules share: a little server over this crate's own parts.
 
 use crate::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use crate::login::{CAPABILITIES, ServerOptions, login};
+use crate::login::{ServerOptions, login};
 use crate::reply::{Column, Reply};
 use crate::serve::{QueryHandler, serve};
 use crate::service::{Accepted, Service, ServiceSpec};
@@ -32,7 +32,6 @@ pub(crate) fn options(plugin: AuthPlugin, tls: bool) -> ServerOptions {
         server_version: "8.4.0-test".to_owned(),
         default_plugin: plugin,
         tls: tls.then(crate::tls::tests::server_tls),
-        capabilities: CAPABILITIES,
         timeout: Duration::from_secs(100),
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use wire::login::{CAPABILITIES, ServerOptions};
+use wire::login::ServerOptions;
 use wire::service::{Service, ServiceSpec};
 
 struct OnlyAdmin;
@@ -29,7 +29,6 @@ fn listen() -> Listener {
         server_version: "8.0.11".into(),
         default_plugin: AuthPlugin::Native,
         tls: None,
-        capabilities: CAPABILITIES,
         timeout: Duration::from_secs(10),
     };
     let served = Arc::clone(&admin);

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tempfile::TempDir;
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use wire::login::{CAPABILITIES, ServerOptions};
+use wire::login::ServerOptions;
 use wire::service::{Service, ServiceSpec};
 use wire::tls::ServerTls;
 
@@ -43,7 +43,6 @@ impl TestServer {
             server_version: "8.0.0-test".into(),
             default_plugin: AuthPlugin::Native,
             tls: Some(TLS.clone()),
-            capabilities: CAPABILITIES,
             timeout: Duration::from_secs(10),
         };
         let service = Service::new(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
 use wire::channel::Channel;
-use wire::login::{CAPABILITIES, Login, ServerOptions, login};
+use wire::login::{Login, ServerOptions, login};
 use wire::reply::{Column, Reply};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::socket::Socket;
@@ -28,7 +28,6 @@ pub fn options() -> ServerOptions {
         server_version: "8.4.0-fake".to_owned(),
         default_plugin: AuthPlugin::Native,
         tls: None,
-        capabilities: CAPABILITIES,
         timeout: PARTIAL,
     }
 }

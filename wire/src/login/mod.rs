@@ -12,10 +12,10 @@ use exchange::Exchange;
 use greeting::{Greeting, HandshakeResponse};
 use std::time::{Duration, Instant};
 
-/// What a listener can offer: everything whose answers can be passed on as they are, and nothing that asks the client for
+/// What listeners offer: everything whose answers can be passed on as they are, and nothing that asks the client for
 /// files (LOCAL_FILES) or changes the framing (COMPRESS) or the forms of packets (QUERY_ATTRIBUTES,
 /// OPTIONAL_RESULTSET_METADATA). CLIENT_SSL is added where there is a certificate.
-pub const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
+pub(crate) const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
@@ -45,8 +45,6 @@ pub struct ServerOptions {
     pub default_plugin: AuthPlugin,
     /// Certificate for clients that ask for TLS; without it TLS is not offered.
     pub tls: Option<crate::tls::ServerTls>,
-    /// Capabilities offered; `login::CAPABILITIES` unless the listener supports fewer.
-    pub capabilities: CapabilityFlags,
     /// Time for the whole login.
     pub timeout: Duration,
 }
@@ -54,7 +52,7 @@ pub struct ServerOptions {
 impl ServerOptions {
     /// What the greeting offers: CLIENT_SSL exactly where there is a certificate.
     fn offered(&self) -> CapabilityFlags {
-        let mut offered = self.capabilities;
+        let mut offered = CAPABILITIES;
         offered.set(CapabilityFlags::CLIENT_SSL, self.tls.is_some());
         offered
     }
