@@ -11,7 +11,6 @@ use framing::{Framing, Packet};
 pub struct ResponseTracker {
     framing: Framing,
     answer: Answer,
-    touched: bool,
 }
 
 /// What the bytes fed so far amount to.
@@ -41,7 +40,7 @@ pub struct Outcome {
 impl ResponseTracker {
     /// For the answer to `command` under the capabilities in force (the same on both sides).
     pub fn new(command: Command, capabilities: CapabilityFlags) -> Self {
-        Self { framing: Framing::default(), answer: Answer::new(command, capabilities), touched: false }
+        Self { framing: Framing::default(), answer: Answer::new(command, capabilities) }
     }
     /// Whether the command has an answer at all (COM_STMT_CLOSE, COM_STMT_SEND_LONG_DATA and COM_QUIT have none).
     pub fn expects_answer(command: Command) -> bool {
@@ -49,7 +48,6 @@ impl ResponseTracker {
     }
     /// Feeds the next bytes as they came from the server, in any chunking.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Progress, WireError> {
-        self.touched |= !bytes.is_empty();
         let mut rest = bytes;
         while self.answer.phase != Phase::Done {
             match self.framing.next(&mut rest) {
@@ -62,10 +60,6 @@ impl ResponseTracker {
     /// What the answer said, once `Done`.
     pub fn outcome(&self) -> &Outcome {
         &self.answer.outcome
-    }
-    /// Whether no byte of the answer has been fed yet.
-    pub fn is_untouched(&self) -> bool {
-        !self.touched
     }
 }
 

@@ -54,9 +54,7 @@ fn outcome(command: Command, capabilities: CapabilityFlags, packets: &[Vec<u8>])
     let length = stream.len();
     stream.extend_from_slice(b"\x01\0\0\x01\0");
     let mut tracker = ResponseTracker::new(command, capabilities);
-    assert!(tracker.is_untouched());
     assert_eq!(tracker.feed(&stream).unwrap(), Progress::Done(length));
-    assert!(!tracker.is_untouched());
     tracker.outcome().clone()
 }
 fn flags(status: u16) -> Option<StatusFlags> {
