@@ -13,3 +13,5 @@ pub mod pool;
 pub mod ports;
 pub mod runtime;
 pub mod session;
+#[cfg(test)]
+mod testing;

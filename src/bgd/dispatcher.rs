@@ -223,9 +223,10 @@ impl Workers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixtures::{config, server};
+    use super::super::fixtures::config;
     use super::*;
     use crate::hostgroups::Endpoint;
+    use crate::testing::server;
     use admin::rows::{ConfiguredStatus, ServersConfig};
 
     fn wanted(config: &ServersConfig) -> BTreeMap<HostgroupId, Wanted> {

@@ -1,6 +1,7 @@
 //! Configuration that tests of this module share.
 
-use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow, ServersConfig};
+use crate::testing::{pair, server};
+use admin::rows::{BgdHostgroupRow, ServersConfig};
 
 pub fn row() -> BgdHostgroupRow {
     BgdHostgroupRow {
@@ -16,21 +17,11 @@ pub fn row() -> BgdHostgroupRow {
     }
 }
 
-pub fn server(hostgroup_id: u32, hostname: &str) -> ServerRow {
-    ServerRow::new(hostgroup_id, hostname, 3306)
-}
-
 /// A blue writer and a blue reader.
 pub fn config() -> ServersConfig {
-    let replication = ReplicationHostgroupRow {
-        writer_hostgroup: 10,
-        reader_hostgroup: 20,
-        check_type: "read_only".into(),
-        comment: String::new(),
-    };
     ServersConfig {
         servers: vec![server(10, "db.x"), server(20, "r1.x")],
-        replication: vec![replication],
+        replication: vec![pair(10, 20)],
         bgd: vec![row()],
     }
 }

@@ -1,23 +1,20 @@
 //! A worker and its dispatcher against a small server that answers the two statements.
 
-use super::fixtures::server;
 use super::*;
 use crate::hostgroups::{BgdStatus, Endpoint, ServerStatus};
+use crate::testing::{eventually, server, server_options};
 use admin::Variables;
 use admin::rows::ServersConfig;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::{Duration, Instant};
-use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use wire::login::{ServerOptions, login};
+use std::time::Duration;
+use wire::auth::{Account, Accounts, StoredPassword};
+use wire::login::login;
 use wire::reply::{Column, Reply};
 use wire::serve::{QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::{SqlError, WireError};
-
-/// Long enough for any machine; a test that passes does not wait for it.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 const BLUE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 11));
 const GREEN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 14));
@@ -181,12 +178,7 @@ impl Drop for Site {
 
 /// Listens on both addresses, at one free port.
 fn listen(servers: &Arc<Servers>) -> (Service, u16) {
-    let options = Arc::new(ServerOptions {
-        server_version: "8.4.0-test".into(),
-        default_plugin: AuthPlugin::Native,
-        tls: None,
-        timeout: PATIENCE,
-    });
+    let options = server_options(None);
     let servers = servers.clone();
     let serve_one = move |accepted: Accepted| {
         let Ok(local) = accepted.socket.local_addr() else { return };
@@ -208,14 +200,6 @@ fn listen(servers: &Arc<Servers>) -> (Service, u16) {
             return (service, blue.port());
         }
         service.unlisten(blue);
-    }
-}
-
-fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -6,7 +6,7 @@ pub mod rows;
 mod select;
 mod status;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow};
 use std::collections::BTreeMap;

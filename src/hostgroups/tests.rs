@@ -1,5 +1,6 @@
 use super::rows::*;
 use super::*;
+use crate::testing::{pair, server as row};
 use ServerStatus::*;
 use admin::Value;
 use admin::rows::{ConfiguredStatus, ServersConfig};
@@ -9,17 +10,8 @@ use std::time::Duration;
 const WRITER: HostgroupId = 1;
 const READER: HostgroupId = 2;
 
-pub(crate) fn row(hostgroup_id: HostgroupId, hostname: &str) -> ServerRow {
-    ServerRow::new(hostgroup_id, hostname, 3306)
-}
-
 fn at(host: &str) -> Endpoint {
     Endpoint::new(host, 3306)
-}
-
-pub(crate) fn pair(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> ReplicationHostgroupRow {
-    let (check_type, comment) = ("read_only".into(), String::new());
-    ReplicationHostgroupRow { writer_hostgroup, reader_hostgroup, check_type, comment }
 }
 
 fn bgd(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> BgdHostgroupRow {

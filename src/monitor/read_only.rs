@@ -65,7 +65,7 @@ pub fn is_read_only(answer: &TextResult) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hostgroups::tests::{pair, row};
+    use crate::testing::{pair, server as row};
     use admin::rows::{ConfiguredStatus, ReplicationHostgroupRow, ServerRow, ServersConfig};
 
     #[test]

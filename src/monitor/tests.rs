@@ -3,14 +3,14 @@ use super::probe::Probes;
 use super::suppression::Suppression;
 use super::*;
 use crate::hostgroups::Endpoint;
-use crate::hostgroups::tests::{pair, row};
+use crate::testing::{eventually, pair, server as row, server_options};
 use admin::rows::{ServerRow, ServersConfig};
 use admin::{Value, Variables};
 use parking_lot::Condvar;
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
-use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
-use wire::login::{ServerOptions, login};
+use wire::auth::{Account, Accounts, StoredPassword};
+use wire::login::login;
 use wire::reply::{Column, Reply};
 use wire::serve::{QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
@@ -75,12 +75,7 @@ impl Server {
     }
     fn with_tls(value: &'static str, tls: Option<ServerTls>) -> Self {
         let script = Arc::new(Script { value: Mutex::new(Some(value)), ..Script::default() });
-        let options = ServerOptions {
-            server_version: "8.4.0-test".into(),
-            default_plugin: AuthPlugin::Native,
-            tls,
-            timeout: LONG,
-        };
+        let options = server_options(tls);
         let of_handler = Arc::clone(&script);
         let handler = move |accepted: Accepted| {
             of_handler.sockets.lock().push(accepted.socket.clone());
@@ -131,14 +126,6 @@ fn change(config: &Config, change: impl FnOnce(&mut Variables)) {
     let mut variables = Variables::clone(&config.variables());
     change(&mut variables);
     config.set_variables(variables);
-}
-
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + LONG;
-    while !condition() {
-        assert!(Instant::now() < deadline, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 mod connections {

@@ -1,12 +1,13 @@
 //! A MySQL server that does what its statements say, misbehaviour included.
 
+use crate::testing::server_options;
 use parking_lot::{Condvar, Mutex};
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
+use wire::auth::{Account, Accounts, StoredPassword};
 use wire::channel::Channel;
-use wire::login::{Login, ServerOptions, login};
+use wire::login::{Login, login};
 use wire::reply::{Column, Reply};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::socket::Socket;
@@ -20,15 +21,6 @@ pub struct Users;
 impl Accounts for Users {
     fn find(&self, user: &str) -> Option<Account> {
         (user != "nobody").then(|| Account { password: StoredPassword::Clear(user.to_owned()) })
-    }
-}
-
-pub fn options() -> ServerOptions {
-    ServerOptions {
-        server_version: "8.4.0-fake".to_owned(),
-        default_plugin: AuthPlugin::Native,
-        tls: None,
-        timeout: PARTIAL,
     }
 }
 
@@ -107,7 +99,8 @@ impl Fake {
                 control.login.pass();
                 let socket = accepted.socket.clone();
                 control.sockets.lock().push(socket.clone());
-                let Ok((channel, login)) = login(accepted.socket, accepted.id, &options(), &Users) else {
+                let Ok((channel, login)) = login(accepted.socket, accepted.id, &server_options(None), &Users)
+                else {
                     return;
                 };
                 let open = {

@@ -7,6 +7,7 @@ mod leases;
 use super::*;
 use crate::dns::Dns;
 use crate::hostgroups::Endpoint;
+use crate::testing::{eventually, server_options};
 use admin::Value;
 use admin::Variables;
 use admin::rows::{ServerRow, ServersConfig, UserRow};
@@ -42,7 +43,7 @@ impl World {
         let servers = vec![server(&fake, max_connections)];
         backends.update(|hostgroups| hostgroups.load(&ServersConfig { servers, ..Default::default() }));
         let sessions = Sessions::new(Arc::clone(&config), Arc::clone(&backends));
-        let handler = move |accepted| sessions.serve(accepted, &fake::options(), &Everybody);
+        let handler = move |accepted| sessions.serve(accepted, &server_options(None), &Everybody);
         let spec = ServiceSpec { name: "front", stack: 256 << 10 };
         let front = Service::new(spec, Arc::new(|| 1000), Arc::new(handler));
         let address = front.listen("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -144,14 +145,5 @@ fn refused(client: &mut Conn, sql: &str) -> (u16, String) {
     match client.query_drop(sql) {
         Err(mysql::Error::MySqlError(error)) => (error.code, error.message),
         other => panic!("{sql}: {other:?}"),
-    }
-}
-
-/// Waits until something holds that another thread brings about.
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !holds() {
-        assert!(Instant::now() < deadline, "never came true: {what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -1,0 +1,40 @@
+//! What tests of several modules share.
+
+use admin::rows::{ReplicationHostgroupRow, ServerRow};
+use std::time::{Duration, Instant};
+use wire::auth::AuthPlugin;
+use wire::login::ServerOptions;
+use wire::tls::ServerTls;
+
+/// Long enough for any machine; a test that passes does not wait for it.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until something holds that another thread brings about.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "never came true: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A server of mysql_servers, on port 3306.
+pub fn server(hostgroup_id: u32, hostname: &str) -> ServerRow {
+    ServerRow::new(hostgroup_id, hostname, 3306)
+}
+
+/// A row of mysql_replication_hostgroups.
+pub fn pair(writer_hostgroup: u32, reader_hostgroup: u32) -> ReplicationHostgroupRow {
+    let (check_type, comment) = ("read_only".into(), String::new());
+    ReplicationHostgroupRow { writer_hostgroup, reader_hostgroup, check_type, comment }
+}
+
+/// What a fake MySQL server says of itself.
+pub fn server_options(tls: Option<ServerTls>) -> ServerOptions {
+    ServerOptions {
+        server_version: "8.4.0-fake".into(),
+        default_plugin: AuthPlugin::Native,
+        tls,
+        timeout: PATIENCE,
+    }
+}
