@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -27,11 +28,15 @@ struct Deadline {
 
 /// Zero would mean "no limit" to the system.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// How long an idle peer may stay silent at TCP's level before it is asked for a sign of life.
+const KEEPALIVE: Duration = Duration::from_secs(60);
 
 impl Socket {
-    /// Takes over a connected stream and sets TCP_NODELAY.
+    /// Takes over a connected stream; sets TCP_NODELAY and keepalive.
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
+        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
+        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         Ok(Self(Arc::new(Shared { stream, deadline: Mutex::new(None) })))
     }
     /// The underlying stream, for `poll` and socket options.

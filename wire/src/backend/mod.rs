@@ -11,7 +11,6 @@ use crate::socket::{Socket, Stream};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 use handshake::ServerGreeting;
 pub use query::TextResult;
-use socket2::{SockRef, TcpKeepalive};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -20,8 +19,6 @@ use std::time::{Duration, Instant};
 const LOGIN_PACKET: usize = 64 * 1024;
 /// Time between the pieces of a packet; in this module every read is bounded by a deadline anyway.
 const PARTIAL: Duration = Duration::from_secs(30);
-/// How long an idle server may stay silent at TCP's level before it is asked for a sign of life.
-const KEEPALIVE: Duration = Duration::from_secs(60);
 /// Time for the goodbye to fit into the send buffer.
 const GOODBYE: Duration = Duration::from_millis(100);
 
@@ -69,8 +66,6 @@ impl Backend {
     pub fn connect(options: &ConnectOptions<'_>) -> Result<Self, WireError> {
         let left = options.deadline.saturating_duration_since(Instant::now());
         let stream = TcpStream::connect_timeout(&options.address, left.max(Duration::from_millis(1)))?;
-        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
-        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         let mut channel = Channel::new(Socket::new(stream)?);
         channel.set_deadline(Some(options.deadline));
 

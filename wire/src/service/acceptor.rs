@@ -6,20 +6,17 @@ use crate::SqlError;
 use crate::channel::Channel;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::OwnedFd;
-use socket2::{Domain, Protocol, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, Type};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 /// Connections the kernel queues for us.
 const BACKLOG: i32 = 1024;
 /// Pause after an accept that failed for want of descriptors or memory.
 const BACK_OFF: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-/// How long an idle peer may stay silent at TCP's level before it is asked for a sign of life.
-const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// Owns the thread; dropping it stops and joins the thread and closes the listener.
 pub(super) struct Acceptor {
@@ -108,8 +105,6 @@ impl Accepting {
     fn accept(&self) -> io::Result<()> {
         // The socket blocks: on Linux it does not inherit the listener's mode.
         let (stream, peer) = self.listener.accept()?;
-        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
-        socket2::SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
         let socket = Socket::new(stream)?;
         if self.connections.open() >= (self.limit)() {
             refuse(socket);
