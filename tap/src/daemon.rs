@@ -4,6 +4,7 @@ use crate::command_line::CommandLine;
 use crate::connection::{Credentials, Endpoint};
 use crate::interrupt::Interrupt;
 use crate::ports::free_ports;
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
 use std::io;
 use std::net::SocketAddr;
@@ -195,11 +196,10 @@ fn stop(child: &mut Child) -> Result<ExitStatus, DaemonError> {
     if let Some(status) = child.try_wait().map_err(waiting())? {
         return Ok(status);
     }
-    // The standard library can only kill; a shell's builtin `kill` is everywhere. Not waited for yet, so the pid is ours.
-    let pid = child.id().to_string();
-    let signalled = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status();
+    // Not waited for yet, so the pid is ours.
+    let signalled = kill_process(Pid::from_child(child), Signal::TERM).is_ok();
     let deadline = Instant::now() + STOP_TIMEOUT;
-    while signalled.as_ref().is_ok_and(ExitStatus::success) && Instant::now() < deadline {
+    while signalled && Instant::now() < deadline {
         if let Some(status) = child.try_wait().map_err(waiting())? {
             return Ok(status);
         }
