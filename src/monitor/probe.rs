@@ -10,14 +10,12 @@ use std::time::{Duration, Instant};
 use wire::auth::Secret;
 use wire::backend::{Backend, ConnectOptions, TextResult};
 use wire::socket::Socket;
-use wire::{CapabilityFlags, WireError};
+use wire::{CapabilityFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// Idle connections kept for one address.
 const IDLE_LIMIT: usize = 4;
 /// Largest answer of a probe, in bytes.
 const ANSWER_LIMIT: usize = 1 << 20;
-/// utf8mb4_general_ci, which every server knows.
-const COLLATION: u16 = 45;
 /// What servers show as the origin of these connections.
 const ATTRIBUTES: &[(&str, &str)] = &[("program_name", "pointsman_monitor")];
 
@@ -170,7 +168,7 @@ impl Probes {
             secret: &secret,
             database: None,
             capabilities: CapabilityFlags::CLIENT_CONNECT_ATTRS,
-            collation: COLLATION,
+            collation: UTF8MB4_GENERAL_CI.into(),
             attributes: ATTRIBUTES,
             deadline,
         })?;

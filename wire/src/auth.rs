@@ -4,6 +4,9 @@ use mysql_common::scramble::{scramble_native, scramble_sha256};
 use openssl::sha::{Sha1, sha1};
 use std::fmt;
 
+/// Bytes of challenge that both plugins use.
+pub(crate) const NONCE: usize = 20;
+
 /// What is known of a user's password, as `mysql_users.password` holds it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum StoredPassword {

@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::packet::{put_lenenc_bytes, put_lenenc_int};
-use crate::{CapabilityFlags, ColumnType, SqlError, StatusFlags, WireError};
+use crate::{CapabilityFlags, ColumnType, SqlError, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// Bytes queued before rows are written out.
 const FLUSH_AT: usize = 16 * 1024;
@@ -56,7 +56,6 @@ impl Column {
     }
     /// Collation id, display length, flags and decimals that go with the type.
     fn attributes(&self) -> (u16, u32, u16, u8) {
-        const UTF8MB4: u16 = 45;
         const BINARY: u16 = 63;
         const BLOB_FLAG: u16 = 16;
         const BINARY_FLAG: u16 = 128;
@@ -72,7 +71,7 @@ impl Column {
             | ColumnType::MYSQL_TYPE_LONG_BLOB => (BINARY, u32::MAX, BLOB_FLAG | BINARY_FLAG, 0),
             kind if kind.is_numeric_type() => (BINARY, 11, BINARY_FLAG, 0),
             ColumnType::MYSQL_TYPE_NULL => (BINARY, 0, BINARY_FLAG, 0),
-            _ => (UTF8MB4, 65_535, 0, NOT_FIXED),
+            _ => (UTF8MB4_GENERAL_CI.into(), 65_535, 0, NOT_FIXED),
         }
     }
 }

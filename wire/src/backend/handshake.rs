@@ -1,14 +1,9 @@
 //! The packets that open a connection to a server: its greeting, and our response. A hostile greeting gives an error.
 
 use super::ConnectOptions;
+use crate::auth::NONCE;
 use crate::packet::{Fields, put_lenenc_bytes, put_nul_bytes};
-use crate::{CapabilityFlags, WireError};
-
-/// Challenge bytes that the plugins use.
-const NONCE: usize = 20;
-
-/// utf8mb4_general_ci, known to every version of MySQL and MariaDB.
-const FALLBACK_COLLATION: u8 = 45;
+use crate::{CapabilityFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// Protocol::HandshakeV10.
 pub(super) struct ServerGreeting {
@@ -85,7 +80,7 @@ pub(super) fn fixed_fields(options: &ConnectOptions<'_>, capabilities: Capabilit
     const MAX_PACKET: u32 = 1 << 30;
     let mut payload = capabilities.bits().to_le_bytes().to_vec();
     payload.extend_from_slice(&MAX_PACKET.to_le_bytes());
-    payload.push(u8::try_from(options.collation).unwrap_or(FALLBACK_COLLATION));
+    payload.push(u8::try_from(options.collation).unwrap_or(UTF8MB4_GENERAL_CI));
     payload.extend_from_slice(&[0; 23]);
     payload
 }

@@ -1,8 +1,8 @@
 //! The server's side of authentication, from the client's first answer to the verdict.
 
-use super::greeting::{Greeting, HandshakeResponse, NONCE, new_nonce};
+use super::greeting::{Greeting, HandshakeResponse, new_nonce};
 use super::{LOGIN_PACKET, ServerOptions};
-use crate::auth::{Account, AuthPlugin, Secret, StoredPassword};
+use crate::auth::{Account, AuthPlugin, NONCE, Secret, StoredPassword};
 use crate::channel::Channel;
 use crate::packet::put_nul_bytes;
 use crate::{SqlError, WireError};

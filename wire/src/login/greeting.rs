@@ -1,18 +1,12 @@
 //! The packets that open a login: the server's greeting and the client's response to it.
 
 use super::{Login, ServerOptions};
-use crate::auth::{AuthPlugin, Secret};
+use crate::auth::{AuthPlugin, NONCE, Secret};
 use crate::packet::{Fields, put_nul_bytes};
-use crate::{CapabilityFlags, StatusFlags, WireError};
-
-/// Bytes of challenge that both plugins use.
-pub(super) const NONCE: usize = 20;
+use crate::{CapabilityFlags, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// Payload of an SSLRequest: a response's fixed fields and nothing else.
 const SSL_REQUEST: usize = 32;
-
-/// The collation id in the greeting: utf8mb4_general_ci, known to every version of MySQL and MariaDB.
-const COLLATION: u8 = 45;
 
 /// Protocol::HandshakeV10.
 pub(super) struct Greeting {
@@ -41,7 +35,7 @@ impl Greeting {
         put_nul_bytes(&mut payload, self.version.as_bytes());
         payload.extend_from_slice(&self.connection_id.to_le_bytes());
         put_nul_bytes(&mut payload, first);
-        payload.extend_from_slice(&[low_0, low_1, COLLATION]);
+        payload.extend_from_slice(&[low_0, low_1, UTF8MB4_GENERAL_CI]);
         payload.extend_from_slice(&StatusFlags::SERVER_STATUS_AUTOCOMMIT.bits().to_le_bytes());
         payload.extend_from_slice(&[high_0, high_1, NONCE as u8 + 1]);
         payload.extend_from_slice(&[0; 10]);
