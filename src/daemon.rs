@@ -71,6 +71,7 @@ fn part(error: impl std::fmt::Display) -> StartError {
 
 /// The running daemon.
 pub struct Daemon {
+    admin: Arc<Admin>,
     listeners: Arc<AllListeners>,
     backends: Arc<Backends>,
     dns: Arc<Dns>,
@@ -106,6 +107,7 @@ impl Daemon {
         ports::remove(&listeners.ports_file);
 
         let mut daemon = Self {
+            admin: Arc::clone(&admin),
             listeners,
             backends,
             dns,
@@ -191,6 +193,8 @@ impl Daemon {
         if let Some(sqlite) = &self.listeners.sqlite {
             sqlite.stop(Duration::ZERO);
         }
+        // They hold each other; with this gone the last holder closes the database.
+        self.admin.detach();
     }
 
     // A session that waits for its server cannot be ended from the client's side alone: when

@@ -1,6 +1,7 @@
 //! Listeners that follow their variable: what an interface list asks for is bound, what it drops is closed.
 
 use parking_lot::Mutex;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 use wire::service::Service;
@@ -40,7 +41,7 @@ pub enum ListenError {
         /// The variable that names it.
         variable: &'static str,
         /// Why.
-        source: std::io::Error,
+        source: io::Error,
     },
 }
 
@@ -56,25 +57,54 @@ impl Listeners {
             .map_err(|reason| ListenError::List { variable: self.variable, reason })?;
         // Held over bind calls, which do not block; it only keeps two changes apart.
         let mut bound = self.bound.lock();
-        let mut added: Vec<Bound> = Vec::new();
-        for asked in wanted.iter().copied().filter(|asked| !bound.iter().any(|bound| bound.asked == *asked)) {
-            match self.service.listen(asked) {
-                Ok(actual) => added.push(Bound { asked, actual }),
+        let mut dropped: Vec<Bound> = bound.extract_if(.., |bound| !wanted.contains(&bound.asked)).collect();
+        let mut closed: Vec<Bound> = Vec::new();
+        let kept = bound.len();
+        for asked in wanted {
+            if bound.iter().any(|bound| bound.asked == asked) {
+                continue;
+            }
+            match self.listen(asked, &mut dropped, &mut closed) {
+                Ok(actual) => bound.push(Bound { asked, actual }),
                 Err(source) => {
-                    added.iter().for_each(|bound| self.service.unlisten(bound.actual));
+                    bound.drain(kept..).for_each(|added| self.service.unlisten(added.actual));
+                    bound.append(&mut dropped);
+                    bound.extend(closed.into_iter().filter(|closed| self.reopen(*closed)));
                     return Err(ListenError::Bind { address: asked, variable: self.variable, source });
                 }
             }
         }
-        bound.retain(|bound| {
-            let keep = wanted.contains(&bound.asked);
-            if !keep {
-                self.service.unlisten(bound.actual);
-            }
-            keep
-        });
-        bound.extend(added);
+        dropped.iter().for_each(|dropped| self.service.unlisten(dropped.actual));
         Ok(())
+    }
+
+    /// Listens on an address. Ours on the same port that are to be dropped may cover it, as 0.0.0.0 does: then these go first.
+    fn listen(
+        &self,
+        asked: SocketAddr,
+        dropped: &mut Vec<Bound>,
+        closed: &mut Vec<Bound>,
+    ) -> io::Result<SocketAddr> {
+        let refused = match self.service.listen(asked) {
+            Err(refused) if refused.kind() == io::ErrorKind::AddrInUse => refused,
+            other => return other,
+        };
+        let first = closed.len();
+        closed.extend(dropped.extract_if(.., |dropped| dropped.actual.port() == asked.port()));
+        if closed.len() == first {
+            return Err(refused);
+        }
+        closed.iter().skip(first).for_each(|closed| self.service.unlisten(closed.actual));
+        self.service.listen(asked)
+    }
+
+    /// Listens again on an address that was closed a moment ago.
+    fn reopen(&self, closed: Bound) -> bool {
+        let reopened = self.service.listen(closed.actual);
+        if let Err(error) = &reopened {
+            log::error!("cannot listen on {} ({}) again: {error}", closed.actual, self.variable);
+        }
+        reopened.is_ok()
     }
 
     /// Addresses bound now.
@@ -126,7 +156,29 @@ mod tests {
         let error = listeners.apply(&format!("127.0.0.2:0;{}", taken.1)).unwrap_err().to_string();
         assert!(error.contains(&taken.1.to_string()) && error.contains("--set test-ifaces"), "{error}");
         assert_eq!(listeners.addresses(), before);
+        assert!(TcpStream::connect(before[0]).is_ok());
         assert!(listeners.apply("nonsense").unwrap_err().to_string().contains("test-ifaces"));
+        listeners.stop(Duration::ZERO);
+    }
+
+    #[test]
+    fn an_address_may_give_way_to_one_that_covers_it() {
+        let listeners = listeners();
+        listeners.apply("127.0.0.1:0").unwrap();
+        let port = listeners.addresses()[0].port();
+        listeners.apply(&format!("127.0.0.1:{port}")).unwrap();
+        listeners.apply(&format!("0.0.0.0:{port}")).unwrap();
+        assert!(TcpStream::connect(("127.0.0.2", port)).is_ok());
+
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let list = format!("127.0.0.1:{port};{}", taken.local_addr().unwrap());
+        assert!(listeners.apply(&list).is_err());
+        assert_eq!(listeners.addresses(), [SocketAddr::from(([0, 0, 0, 0], port))]);
+        assert!(TcpStream::connect(("127.0.0.2", port)).is_ok());
+
+        listeners.apply(&format!("127.0.0.1:{port};127.0.0.1:{port}")).unwrap();
+        assert_eq!(listeners.addresses(), [SocketAddr::from(([127, 0, 0, 1], port))]);
+        assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
         listeners.stop(Duration::ZERO);
     }
 }

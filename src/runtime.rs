@@ -9,6 +9,7 @@ use crate::pool::Backends;
 use crate::ports;
 use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
 use crossbeam_channel::Sender;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use wire::SqlError;
@@ -40,17 +41,23 @@ pub struct AllListeners {
 impl AllListeners {
     /// Binds what the variables ask for and writes the addresses really bound to DATADIR/ports.
     pub fn apply(&self, variables: &Variables) -> Result<(), String> {
+        let before = self.services();
         self.admin.apply(&variables.admin_interfaces).map_err(|error| error.to_string())?;
         self.traffic.apply(&variables.mysql_interfaces).map_err(|error| error.to_string())?;
         if let Some(sqlite) = &self.sqlite {
             sqlite.apply(&variables.sqliteserver_interfaces).map_err(|error| error.to_string())?;
         }
-        let services = [
+        let after = self.services();
+        // A directory that cannot be written any more must not keep other variables from being loaded.
+        if after == before { Ok(()) } else { ports::write(&self.ports_file, &after) }
+    }
+
+    fn services(&self) -> [(&'static str, Vec<SocketAddr>); 3] {
+        [
             ("admin", self.admin.addresses()),
             ("mysql", self.traffic.addresses()),
             ("sqliteserver", self.sqlite.as_ref().map(Listeners::addresses).unwrap_or_default()),
-        ];
-        ports::write(&self.ports_file, &services)
+        ]
     }
 }
 

@@ -259,6 +259,10 @@ fn a_signal_ends_idle_clients_at_once() {
         // Far below the five seconds that running statements get.
         assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
         assert!(!daemon.datadir().join("ports").exists());
+        for closed in ["pointsman.db", "sqlite3server.db"] {
+            let log = daemon.datadir().join(format!("{closed}-wal"));
+            assert!(!log.exists(), "{closed} alone holds all that was saved");
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Row};
 use wire::SqlError;
 
-/// Largest result, in bytes of memory.
-const RESULT_LIMIT: usize = 256 << 20;
+/// Most memory that results may take, those that clients are still reading together, in bytes.
+pub(crate) const RESULT_LIMIT: usize = 256 << 20;
 
 /// The answer to one admin statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +41,16 @@ impl Answer {
         Self::Rows { columns, integers, rows }
     }
 
-    /// Runs one SQL statement and collects what it returns.
-    pub(crate) fn collect(conn: &Connection, sql: &str) -> Result<Self, SqlError> {
+    /// Memory that the rows take, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Ok { .. } => 0,
+            Self::Rows { rows, .. } => rows.iter().map(|row| size(row)).sum(),
+        }
+    }
+
+    /// Runs one SQL statement and collects what it returns; an error where that takes more than `room` bytes.
+    pub(crate) fn collect(conn: &Connection, sql: &str, room: usize) -> Result<Self, SqlError> {
         let mut statement = match conn.prepare(sql) {
             Ok(statement) => statement,
             Err(Error::Empty) => return Ok(Self::done()),
@@ -61,19 +69,26 @@ impl Answer {
             .map(|column| column.decl_type().is_some_and(|kind| kind.to_ascii_uppercase().contains("INT")));
         let mut kinds: Vec<Kind> = declared.map(Kind::new).collect();
         let mut rows = Vec::new();
-        let mut size = 0usize;
+        let mut taken = 0;
         let mut cursor = statement.raw_query();
         while let Some(row) = cursor.next().map_err(|error| from_sqlite(&error))? {
             let row = texts(row, &mut kinds).map_err(|error| from_sqlite(&error))?;
-            let bytes = row.iter().map(|cell| size_of_val(cell) + cell.as_ref().map_or(0, String::len));
-            size += size_of_val(&row) + bytes.sum::<usize>();
-            if size > RESULT_LIMIT {
-                return Err(failed(format!("the result is larger than {} MiB", RESULT_LIMIT >> 20)));
+            taken += size(&row);
+            if taken > room {
+                return Err(failed(format!(
+                    "the result, with those that other clients are still reading, is larger than {} MiB",
+                    RESULT_LIMIT >> 20
+                )));
             }
             rows.push(row);
         }
         Ok(Self::Rows { columns, integers: kinds.iter().map(Kind::is_integer).collect(), rows })
     }
+}
+
+fn size(row: &[Option<String>]) -> usize {
+    let cells = row.iter().map(|cell| size_of_val(cell) + cell.as_ref().map_or(0, String::len));
+    size_of::<Vec<String>>() + cells.sum::<usize>()
 }
 
 /// What is known of a column's values.

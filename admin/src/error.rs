@@ -5,20 +5,21 @@ use wire::SqlError;
 
 /// A statement SQLite refused. Clients of ProxySQL's admin know these errors as 1045 with this prefix.
 pub(crate) fn from_sqlite(error: &Error) -> SqlError {
-    let text = match error {
-        Error::SqliteFailure(failure, _) | Error::SqlInputError { error: failure, .. }
-            if failure.code == ErrorCode::AuthorizationForStatementDenied =>
-        {
-            return not_allowed();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::AuthorizationForStatementDenied) => not_allowed(),
+        Some(ErrorCode::OperationInterrupted) => {
+            failed("interrupted: the statement ran longer than an admin statement may")
         }
-        Error::SqliteFailure(failure, _) if failure.code == ErrorCode::OperationInterrupted => {
-            "interrupted: the statement ran longer than an admin statement may".to_owned()
-        }
-        // Without the statement's own text, which rusqlite adds.
+        _ => failed(text(error)),
+    }
+}
+
+/// What SQLite says, without the statement's own text, which rusqlite adds.
+pub(crate) fn text(error: &Error) -> String {
+    match error {
         Error::SqlInputError { msg, .. } => msg.clone(),
         other => other.to_string(),
-    };
-    failed(text)
+    }
 }
 
 /// A statement that failed for a reason of ours.

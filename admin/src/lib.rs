@@ -28,6 +28,7 @@ use parking_lot::{Mutex, RwLock};
 use runtime_tables::PublishedState;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use store::Store;
 pub use variables::Variables;
@@ -120,6 +121,8 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
 /// collected with the store locked, so that the daemon must hold none of the locks they need when it calls in here.
 pub struct Admin {
     store: Mutex<Store>,
+    /// Bytes of results that clients are still reading.
+    held: Arc<AtomicUsize>,
     /// What variables are where nothing else says so.
     defaults: Variables,
     published: Arc<Mutex<PublishedState>>,
@@ -147,18 +150,30 @@ impl Admin {
         let values = values.collect::<Result<Vec<_>, StoreError>>()?;
         store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
         let admin = Self {
+            held: Arc::clone(&store.held),
             store: Mutex::new(store),
             defaults,
             published: Arc::default(),
             runtime: RwLock::default(),
             moving: Mutex::default(),
         };
-        admin.variables().map_err(|error| {
+        let refuse = |error: SqlError, remedy: &str| {
             let path = datadir.join(store::DATABASE);
-            StoreError(format!("{}: {}; override it with --set", path.display(), error.message))
+            StoreError(format!("{}: {}; {remedy}", path.display(), error.message))
+        };
+        admin.variables().map_err(|error| refuse(error, "override it with --set"))?;
+        admin.check_rows().map_err(|error| {
+            refuse(error, "correct it with sqlite3, or move the file away to start empty")
         })?;
         runtime_tables::tables(&admin.published).into_iter().try_for_each(|table| admin.register(table))?;
         Ok(admin)
+    }
+
+    /// Whether the rows of every table in memory can be typed.
+    fn check_rows(&self) -> Result<(), SqlError> {
+        let store = self.store.lock();
+        read::servers(&store.conn)?;
+        read::users(&store.conn).map(drop)
     }
 
     /// Adds a live table (runtime_*, stats_*, monitor logs). An error where its DDL does not parse or its name is taken.
@@ -168,20 +183,25 @@ impl Admin {
         store
             .live
             .add(&store.conn, table)
-            .map_err(|error| StoreError(format!("live table {name}: {}", error::from_sqlite(&error).message)))
+            .map_err(|error| StoreError(format!("live table {name}: {}", error::text(&error))))
     }
 
     /// Removes a live table; nothing happens where there is none of that name.
     pub fn unregister(&self, name: &str) {
         let store = self.store.lock();
         if let Err(error) = store.live.remove(&store.conn, name) {
-            log::warn!("live table {name} is not removed: {}", error::from_sqlite(&error).message);
+            log::warn!("live table {name} is not removed: {}", error::text(&error));
         }
     }
 
     /// Connects the daemon. Before this LOAD is refused.
     pub fn attach(&self, runtime: Arc<dyn Runtime>) {
         *self.runtime.write() = Some(runtime);
+    }
+
+    /// Disconnects the daemon, which holds this in turn, so that the store can be closed.
+    pub fn detach(&self) {
+        *self.runtime.write() = None;
     }
 
     /// The daemon, once it is connected.

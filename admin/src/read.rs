@@ -26,8 +26,12 @@ pub(crate) fn variables(conn: &Connection, prefix: &str) -> Result<Vec<(String, 
     let mut rows = table(conn, "global_variables", "variable_name", |cells| {
         let name = cells.text("variable_name")?;
         // Any variable may be a credential: a value that is no text is refused without being shown.
-        let value = cells.secret("variable_value")?;
-        Ok((name, value.unwrap_or_default()))
+        let value = cells.text("variable_value").map_err(|_| {
+            let text =
+                format!("global_variables.variable_value: the value of {name} (not shown) is not text");
+            SqlError::new(1366, "HY000", text)
+        })?;
+        Ok((name, value))
     })?;
     rows.retain(|(name, _)| name.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix)));
     Ok(rows)
@@ -53,7 +57,7 @@ fn table<T>(
 fn server(cells: &Cells<'_>) -> Result<ServerRow, SqlError> {
     Ok(ServerRow {
         hostgroup_id: cells.number("hostgroup_id")?,
-        hostname: cells.text("hostname")?.trim().to_owned(),
+        hostname: cells.hostname("hostname")?,
         port: cells.number("port")?,
         gtid_port: cells.number("gtid_port")?,
         status: cells.status("status")?,
@@ -149,6 +153,14 @@ impl Cells<'_> {
         text.ok_or_else(|| self.refuse(column, ValueRef::Null, "not text"))
     }
 
+    fn hostname(&self, column: &str) -> Result<String, SqlError> {
+        let text = self.text(column)?;
+        match text.trim() {
+            "" => Err(self.refuse(column, self.value(column)?, "not a host name")),
+            name => Ok(name.to_owned()),
+        }
+    }
+
     /// As `optional_text`, for values that no error may show.
     fn secret(&self, column: &str) -> Result<Option<String>, SqlError> {
         self.optional_text(column).map_err(|_| {
@@ -171,12 +183,12 @@ impl Cells<'_> {
         let shown = match value {
             ValueRef::Null => "NULL".to_owned(),
             ValueRef::Integer(number) => number.to_string(),
-            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Real(number) => format!("{number:?}"),
             ValueRef::Text(bytes) => format!("'{}'", shorten(bytes)),
             ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
         };
         let table = self.table;
-        SqlError::new(1366, "HY000", format!("{table}.{column}: {shown} is {why}; nothing was loaded"))
+        SqlError::new(1366, "HY000", format!("{table}.{column}: {shown} is {why}"))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::answer::Answer;
 use crate::current::Client;
 use crate::{Admin, command};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
@@ -37,9 +38,31 @@ struct Session<'a> {
 impl QueryHandler for Session<'_> {
     fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
         match command::run(self.admin, &self.client, sql) {
-            Ok(answer) => write(&answer, reply),
+            Ok(answer) => {
+                let _held = Held::new(&self.admin.held, answer.size());
+                write(&answer, reply)
+            }
             Err(error) => reply.error(&error),
         }
+    }
+}
+
+/// Counts a result among those that clients are still reading, until it is dropped.
+struct Held<'a> {
+    total: &'a AtomicUsize,
+    size: usize,
+}
+
+impl<'a> Held<'a> {
+    fn new(total: &'a AtomicUsize, size: usize) -> Self {
+        total.fetch_add(size, Ordering::Relaxed);
+        Self { total, size }
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.size, Ordering::Relaxed);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The database behind the admin interface: one connection with `main` in memory, `disk` on file, and `stats` and
 //! `monitor` for live tables.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, RESULT_LIMIT};
 use crate::current::{Client, Current};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
@@ -11,9 +11,11 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, params};
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wire::SqlError;
 
@@ -26,6 +28,11 @@ const LENGTH_LIMIT: i32 = 64 << 20;
 const DEPTH: i32 = 200;
 /// Longest LIKE pattern, in bytes: SQLite recurses on its wildcards.
 const PATTERN_LIMIT: i32 = 1_000;
+/// Pages of 4 KiB that the memory layer may grow to, and the file.
+const PAGES: u32 = 65_536;
+/// Memory SQLite may take in the whole process, the SQLite3 server's sessions included, in bytes. A statement that needs
+/// more fails.
+const HEAP_LIMIT: u64 = 512 << 20;
 /// Virtual machine steps between looks at the clock.
 const STEPS: i32 = 10_000;
 
@@ -33,7 +40,10 @@ const STEPS: i32 = 10_000;
 pub(crate) struct Store {
     pub conn: Connection,
     pub live: Registered,
+    /// Bytes of results that clients are still reading.
+    pub held: Arc<AtomicUsize>,
     current: Current,
+    file: DiskFile,
     /// Held as long as the store is open; a second daemon on the same directory cannot take it.
     _lock: File,
 }
@@ -47,23 +57,49 @@ impl Store {
         })?;
         let lock = lock(&datadir)?;
         let path = datadir.join(DATABASE);
-        create(&path)?;
+        let file = DiskFile::create(path.clone())?;
         let live = Registered::default();
         let current = Current::default();
         let conn = connect(&path, &live, &current).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
-        let mut store = Self { conn, live, current, _lock: lock };
-        store.prepare_tables(defaults).map_err(|error| explain(&path, &error))?;
+        let mut store = Self { conn, live, held: Arc::default(), current, file, _lock: lock };
+        store.create_tables().map_err(|error| explain(&path, &error))?;
+        store.check_columns(&path)?;
+        store.fill_memory(defaults).map_err(|error| explain(&path, &error))?;
         Ok(store)
     }
 
-    fn prepare_tables(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
+    fn create_tables(&self) -> rusqlite::Result<()> {
         for table in TABLES {
             for schema in ["main", "disk"] {
                 let create = format!("CREATE TABLE IF NOT EXISTS {schema}.");
                 self.conn.execute_batch(&table.ddl.replacen("CREATE TABLE ", &create, 1))?;
             }
         }
+        Ok(())
+    }
+
+    /// A file of another version may hold the same tables with other columns; it is left as it is.
+    fn check_columns(&self, path: &Path) -> Result<(), StoreError> {
+        for table in TABLES {
+            let columns = |schema: &str| {
+                let sql = "SELECT group_concat(name) FROM pragma_table_info(?1, ?2)";
+                self.conn.query_row(sql, [table.name, schema], |row| row.get::<_, String>(0))
+            };
+            let (here, there) = (columns("main"), columns("disk"));
+            if here.map_err(|error| explain(path, &error))? != there.map_err(|error| explain(path, &error))? {
+                return Err(StoreError(format!(
+                    "{}: table {} has other columns than in this version of pointsman; use the version that made it, \
+                     or move the file away to start empty",
+                    path.display(),
+                    table.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_memory(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
         self.disk_to_memory(tables::Group::Servers)?;
         self.disk_to_memory(tables::Group::Users)?;
         self.variables_to_memory("", defaults)
@@ -142,12 +178,53 @@ impl Store {
     /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
     pub fn client_statement(&self, client: &Client, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
         let _running = self.current.begin(client, limit);
-        Answer::collect(&self.conn, sql)
+        let room = RESULT_LIMIT.saturating_sub(self.held.load(Ordering::Relaxed));
+        Answer::collect(&self.conn, sql, room)
     }
 
     /// Runs a query of our own.
     pub fn query(&self, sql: &str) -> Result<Answer, SqlError> {
-        Answer::collect(&self.conn, sql)
+        Answer::collect(&self.conn, sql, RESULT_LIMIT)
+    }
+
+    /// An error where the database file is not the one that was opened: SQLite would go on with a removed file, and what is
+    /// saved there is gone at the next start.
+    pub fn check_file(&self) -> Result<(), SqlError> {
+        self.file.check()
+    }
+}
+
+/// The database file, as it was when it was opened.
+struct DiskFile {
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+impl DiskFile {
+    /// Makes the file if it is missing, readable for its owner alone since it holds passwords.
+    fn create(path: PathBuf) -> Result<Self, StoreError> {
+        let file =
+            OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
+        match file.and_then(|file| file.metadata()) {
+            Ok(found) => Ok(Self { path, identity: (found.dev(), found.ino()) }),
+            Err(error) => Err(StoreError(format!(
+                "{}: {error}; it must be readable and writable for this user",
+                path.display()
+            ))),
+        }
+    }
+
+    fn check(&self) -> Result<(), SqlError> {
+        let what = match fs::metadata(&self.path) {
+            Ok(found) if (found.dev(), found.ino()) == self.identity => return Ok(()),
+            Ok(_) => "the file was replaced while the daemon runs".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let path = self.path.display();
+        Err(error::failed(format!(
+            "{path}: {what}; nothing was saved or loaded: restart to use what is there"
+        )))
     }
 }
 
@@ -166,14 +243,6 @@ fn lock(datadir: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Makes the database file if it is missing, readable for its owner alone since it holds passwords.
-fn create(path: &Path) -> Result<(), StoreError> {
-    let file = OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(path);
-    file.map(drop).map_err(|error| {
-        StoreError(format!("{}: {error}; it must be readable and writable for this user", path.display()))
-    })
-}
-
 fn connect(path: &Path, live: &Registered, current: &Current) -> rusqlite::Result<Connection> {
     let mut conn = Connection::open_in_memory()?;
     conn.busy_timeout(Duration::from_secs(5))?;
@@ -185,6 +254,9 @@ fn connect(path: &Path, live: &Registered, current: &Current) -> rusqlite::Resul
          ATTACH DATABASE ':memory:' AS stats;
          ATTACH DATABASE ':memory:' AS monitor;",
     )?;
+    conn.execute_batch(&format!(
+        "PRAGMA main.max_page_count = {PAGES}; PRAGMA disk.max_page_count = {PAGES}; PRAGMA hard_heap_limit = {HEAP_LIMIT};"
+    ))?;
     live.install(&conn)?;
     functions(&conn, current)?;
     conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH)?;
@@ -217,20 +289,19 @@ fn functions(conn: &Connection, current: &Current) -> rusqlite::Result<()> {
     conn.create_scalar_function("connection_id", 0, constant, |_| Ok(0))
 }
 
-/// What a client's statement may do. Transactions and temporary objects are refused because all clients share the connection.
+/// What a client's statement may do: read and write rows. Transactions are refused because all clients share the connection,
+/// and the schema is the daemon's: a trigger would run inside LOAD and SAVE, a table or view could hide a live one.
 fn authorize(action: &AuthAction<'_>) -> Authorization {
     use AuthAction::*;
     match action {
-        Attach { .. } | Detach { .. } | Pragma { .. } | Transaction { .. } | Savepoint { .. } => {
-            Authorization::Deny
-        }
-        CreateTempTable { .. }
-        | CreateTempView { .. }
-        | CreateTempTrigger { .. }
-        | CreateTempIndex { .. } => Authorization::Deny,
-        CreateVtable { .. } | DropVtable { .. } | AlterTable { .. } => Authorization::Deny,
-        DropTable { table_name } if tables::is_configuration(table_name) => Authorization::Deny,
-        _ => Authorization::Allow,
+        Select
+        | Read { .. }
+        | Insert { .. }
+        | Update { .. }
+        | Delete { .. }
+        | Function { .. }
+        | Recursive => Authorization::Allow,
+        _ => Authorization::Deny,
     }
 }
 
@@ -265,7 +336,7 @@ fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
         _ => StoreError(format!(
             "{}: {}; check the file and its permissions",
             path.display(),
-            error::from_sqlite(error).message
+            error::text(error)
         )),
     }
 }

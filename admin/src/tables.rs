@@ -44,8 +44,3 @@ pub(crate) const TABLES: &[TableDef] = &[
 pub(crate) fn of(group: Group) -> impl Iterator<Item = &'static TableDef> {
     TABLES.iter().filter(move |table| table.group == group)
 }
-
-/// Whether a name is a configuration table's (SQLite compares names without case).
-pub(crate) fn is_configuration(name: &str) -> bool {
-    TABLES.iter().any(|table| table.name.eq_ignore_ascii_case(name))
-}

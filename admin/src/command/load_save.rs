@@ -60,6 +60,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
         Move::RuntimeToMemory => from_runtime(admin, module)?,
         Move::DiskToMemory => {
             let mut store = admin.store.lock();
+            store.check_file()?;
             match module.group {
                 Group::Variables => store.variables_to_memory(module.prefix, &admin.defaults),
                 group => store.disk_to_memory(group),
@@ -68,6 +69,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
         }
         Move::MemoryToDisk => {
             let mut store = admin.store.lock();
+            store.check_file()?;
             // What disk holds must load, or the daemon could not start again.
             read_set(admin, &store, module)?;
             match module.group {
@@ -139,9 +141,10 @@ pub(crate) fn typed_variables(
         // Names in the table are exact: of two spellings of one name neither could be preferred.
         match registry::find(name).filter(|var| var.name == name) {
             Some(var) if var.is_read_only() => {}
-            Some(var) => {
-                var.apply(&mut variables, value).ok_or_else(|| super::set::wrong_value(var, value))?
-            }
+            Some(var) => var.apply(&mut variables, value).ok_or_else(|| {
+                let wrong = super::set::wrong_value(var, value);
+                SqlError { message: format!("global_variables.variable_value: {}", wrong.message), ..wrong }
+            })?,
             None => ignored.push(format!("global_variables: unknown variable {name}")),
         }
     }

@@ -43,7 +43,7 @@ fn a_save_that_fails_leaves_the_disk_as_it_was() {
     f.ok("INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup) VALUES (1, 2)");
     let trigger = "CREATE TRIGGER disk.full BEFORE INSERT ON mysql_replication_hostgroups \
                    BEGIN SELECT RAISE(ABORT, 'no room'); END";
-    f.ok(trigger);
+    f.admin.store.lock().conn.execute_batch(trigger).unwrap();
     assert!(f.error("SAVE MYSQL SERVERS TO DISK").message.contains("no room"));
     assert_eq!(f.one("SELECT hostname FROM disk.mysql_servers"), "kept");
 }
@@ -236,4 +236,23 @@ fn load_needs_a_daemon() {
     let admin = open(dir.path());
     assert!(admin.execute("LOAD MYSQL USERS TO RUNTIME").unwrap_err().message.contains("starting"));
     assert!(admin.execute("PROXYSQL SHUTDOWN").is_err());
+}
+
+#[test]
+fn a_refused_row_is_told_by_table_and_column_without_secrets() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostname) VALUES ('  ')");
+    assert_eq!(
+        f.error("LOAD MYSQL SERVERS TO RUNTIME").message,
+        "mysql_servers.hostname: '  ' is not a host name"
+    );
+    f.ok("DELETE FROM mysql_servers");
+    f.ok("UPDATE global_variables SET variable_value = 'x' WHERE variable_name = 'mysql-wait_timeout'");
+    let text = f.error("LOAD MYSQL VARIABLES TO RUNTIME").message;
+    assert!(text.starts_with("global_variables.variable_value: Variable 'mysql-wait_timeout'"), "{text}");
+    f.ok("SET mysql-wait_timeout = 5000");
+    f.ok("UPDATE global_variables SET variable_value = x'68757368' WHERE variable_name = 'mysql-monitor_password'");
+    let text = f.error("SAVE MYSQL VARIABLES TO DISK").message;
+    assert!(text.contains("mysql-monitor_password") && !text.contains("hush"), "{text}");
+    assert!(f.daemon.sets.lock().is_empty());
 }

@@ -111,3 +111,41 @@ fn a_stored_value_that_does_not_fit_is_named_and_can_be_overridden() {
     let overrides = [("mysql-wait_timeout".to_owned(), "1000".to_owned())];
     Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
 }
+
+#[test]
+fn tables_of_another_version_are_named_and_kept() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username) VALUES ('someone')");
+    f.ok("SAVE MYSQL USERS TO DISK");
+    f.admin.store.lock().conn.execute_batch("ALTER TABLE disk.mysql_users ADD COLUMN more INT").unwrap();
+    let Fixture { admin, dir, .. } = f;
+    drop(admin);
+    let text = refusal(dir.path());
+    assert!(text.contains("pointsman.db: table mysql_users has other columns"), "{text}");
+    let kept = rusqlite::Connection::open(dir.path().join("pointsman.db")).unwrap();
+    kept.query_row("SELECT username FROM mysql_users", [], |row| row.get::<_, String>(0)).unwrap();
+}
+
+#[test]
+fn a_stored_row_that_does_not_fit_is_named() {
+    let f = fixture();
+    f.ok("INSERT INTO disk.mysql_servers (hostname, max_connections) VALUES ('a', 'many')");
+    let Fixture { admin, dir, .. } = f;
+    drop(admin);
+    let text = refusal(dir.path());
+    assert!(text.contains("pointsman.db: mysql_servers.max_connections: 'many'"), "{text}");
+}
+
+#[test]
+fn nothing_is_saved_to_a_file_that_is_gone() {
+    let f = fixture();
+    let path = f.dir.path().join("pointsman.db");
+    fs::rename(&path, f.dir.path().join("aside")).unwrap();
+    for sql in ["SAVE MYSQL SERVERS TO DISK", "SAVE MYSQL VARIABLES TO DISK", "LOAD MYSQL USERS FROM DISK"] {
+        assert!(f.error(sql).message.contains("pointsman.db: No such file"), "{sql}");
+    }
+    fs::write(&path, "").unwrap();
+    assert!(f.error("SAVE MYSQL USERS TO DISK").message.contains("replaced"));
+    fs::rename(f.dir.path().join("aside"), &path).unwrap();
+    f.ok("SAVE MYSQL USERS TO DISK");
+}

@@ -5,7 +5,7 @@ fn writes_report_affected_rows() {
     let f = fixture();
     assert_eq!(f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1,'a'),(1,'b')").0, 2);
     assert_eq!(f.ok("UPDATE mysql_servers SET weight=weight+7").0, 2);
-    assert_eq!(f.ok("CREATE TABLE scratch (n INT)").0, 0);
+    assert_eq!(f.ok("LOAD MYSQL SERVERS TO RUNTIME").0, 0);
     assert_eq!(f.ok("REPLACE INTO mysql_servers (hostgroup_id, hostname) VALUES (1,'a')").0, 1);
     assert_eq!(f.ok("INSERT OR REPLACE INTO mysql_users (username) VALUES (\"quoted\")").0, 1);
     assert_eq!(f.ok("DELETE FROM `mysql_servers` WHERE hostname='b'").0, 1);
@@ -50,6 +50,11 @@ fn statements_that_reach_further_are_refused() {
         "CREATE TEMP TABLE mysql_servers (n INT)".to_owned(),
         "CREATE TEMP VIEW v AS SELECT 1".to_owned(),
         "DROP TABLE disk.MYSQL_USERS".to_owned(),
+        "CREATE TABLE stats_mysql_connection_pool (n INT)".to_owned(),
+        "CREATE VIEW mysql_server_read_only_log AS SELECT 1".to_owned(),
+        "CREATE TRIGGER disk.t AFTER INSERT ON mysql_servers BEGIN DELETE FROM mysql_users; END".to_owned(),
+        "CREATE UNIQUE INDEX i ON mysql_servers (hostname)".to_owned(),
+        "ANALYZE".to_owned(),
         "ALTER TABLE global_variables ADD COLUMN x".to_owned(),
         "SELECT load_extension('x')".to_owned(),
     ] {
@@ -98,4 +103,26 @@ fn a_result_is_bounded() {
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) \
                    SELECT replace(hex(zeroblob(500000)), '00', 'xxxxxxxx') FROM n";
     assert!(f.error(endless).message.contains("larger than 256 MiB"));
+}
+
+#[test]
+fn results_that_are_still_read_count() {
+    let f = fixture();
+    let sql = "SELECT hex(zeroblob(1000000))";
+    f.one(sql);
+    f.admin.held.fetch_add((256 << 20) - 1_000_000, std::sync::atomic::Ordering::Relaxed);
+    assert!(f.error(sql).message.contains("other clients are still reading"));
+    f.one("SELECT 1");
+}
+
+#[test]
+fn the_memory_layer_and_a_row_s_values_are_bounded() {
+    let f = fixture();
+    let endless = "INSERT INTO mysql_servers (hostgroup_id, hostname, comment) \
+                   WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT i, i, zeroblob(9000000) FROM n";
+    assert!(f.error(endless).message.contains("full"));
+    assert_eq!(f.one("SELECT COUNT(*) FROM mysql_servers"), "0");
+    let wide = format!("SELECT {} 1", "zeroblob(60000000) || 'x', ".repeat(60));
+    assert!(f.error(&wide).message.contains("memory"));
+    assert_eq!(f.one("SELECT 2"), "2");
 }
