@@ -11,6 +11,7 @@ pub mod hosts;
 pub mod interrupt;
 pub mod local;
 pub mod ports;
+pub mod program;
 pub mod runner;
 pub mod scenario;
 pub mod simulator;

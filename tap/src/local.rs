@@ -4,9 +4,7 @@ use crate::connection::{Connection, Endpoint, Error, quote};
 use crate::daemon::{Daemon, DaemonError, Launch};
 use crate::interrupt::Interrupt;
 use crate::ports::{free_ports, is_free};
-use lexopt::prelude::*;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{io, thread};
 
@@ -45,20 +43,6 @@ pub enum LocalError {
     /// It ended by itself
     #[error("the daemon ended; its log ends with:\n{0}")]
     Ended(String),
-}
-
-/// The daemon's path; None where the help text is asked for.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<PathBuf>, lexopt::Error> {
-    let mut parser = lexopt::Parser::from_args(arguments);
-    let mut daemon = None;
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("daemon") => daemon = Some(PathBuf::from(parser.value()?)),
-            Short('h') | Long("help") => return Ok(None),
-            other => return Err(other.unexpected()),
-        }
-    }
-    daemon.map(Some).ok_or_else(|| "--daemon is missing".into())
 }
 
 /// Runs the daemon `program` until a signal comes.
@@ -127,19 +111,4 @@ fn configure(admin: &mut Connection, database: &Endpoint) -> Result<(), Error> {
         admin.execute(statement)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_daemon_is_required() {
-        let parsed = |line: &str| parse(line.split_whitespace().map(OsString::from));
-        assert_eq!(parsed("--daemon d").unwrap(), Some("d".into()));
-        assert_eq!(parsed("-h").unwrap(), None);
-        for line in ["", "--daemon", "--daemon d x"] {
-            assert!(parsed(line).is_err(), "{line}");
-        }
-    }
 }

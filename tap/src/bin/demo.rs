@@ -1,26 +1,9 @@
 //! Shows one switchover under live traffic. See `--help`.
 
+use std::env::args_os;
 use std::process::ExitCode;
-use tap::demo::{self, Request};
+use tap::{demo, program};
 
 fn main() -> ExitCode {
-    let daemon = match demo::parse(std::env::args_os().skip(1)) {
-        Ok(Request::Run(daemon)) => daemon,
-        Ok(Request::Help) => {
-            print!("{}", demo::HELP);
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            eprintln!("demo: {error}; try --help");
-            return ExitCode::from(2);
-        }
-    };
-    match demo::run(&daemon) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("demo: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::main("demo", demo::HELP, program::daemon_path(args_os().skip(1)), |daemon| demo::run(daemon))
 }

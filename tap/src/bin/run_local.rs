@@ -1,25 +1,10 @@
 //! Runs a daemon to try by hand. See `--help`.
 
+use std::env::args_os;
 use std::process::ExitCode;
-use tap::local;
+use tap::{local, program};
 
 fn main() -> ExitCode {
-    let daemon = match local::parse(std::env::args_os().skip(1)) {
-        Ok(Some(daemon)) => daemon,
-        Ok(None) => {
-            print!("{}", local::HELP);
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => {
-            eprintln!("run-local: {error}; try --help");
-            return ExitCode::from(2);
-        }
-    };
-    match local::run(&daemon) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("run-local: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let parsed = program::daemon_path(args_os().skip(1));
+    program::main("run-local", local::HELP, parsed, |daemon| local::run(daemon).map(|()| true))
 }

@@ -2,11 +2,8 @@
 
 mod deployment;
 mod narrator;
-mod options;
 mod traffic;
 mod watcher;
-
-pub use options::{HELP, Request, parse};
 
 use crate::admin;
 use crate::command_line::CommandLine;
@@ -24,6 +21,21 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 use traffic::{Totals, Traffic};
 use watcher::Watcher;
+
+/// For `--help`.
+pub const HELP: &str = "\
+Drives one complete blue/green switchover under live traffic and prints what happens.
+
+Usage: demo --daemon PATH
+
+  --daemon PATH   the daemon, built with the simulator (make test_rds_bgd)
+
+It uses free ports of 20000-32000 on loopback and takes about ten seconds. It exits with 0
+only if no statement failed and the green server answers at the end.
+
+Example:
+  demo --daemon target/sim/debug/pointsman
+";
 
 /// Traffic before anything happens and after everything has.
 const QUIET: Duration = Duration::from_millis(500);

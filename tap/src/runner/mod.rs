@@ -8,7 +8,7 @@ mod report;
 mod summary;
 
 pub use group::GroupError;
-pub use options::{HELP, Options, Request, parse};
+pub use options::{HELP, Options, parse};
 
 use crate::command_line::CommandLine;
 use crate::daemon::{Daemon, DaemonError, Launch, free_port_settings};

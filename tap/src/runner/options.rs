@@ -57,17 +57,8 @@ pub struct Options {
     pub isolation: bool,
 }
 
-/// What the command line asks for.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Request {
-    /// `--help`
-    Help,
-    /// A run
-    Run(Options),
-}
-
-/// Parses the arguments, without the program's name.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, lexopt::Error> {
+/// Parses the arguments, without the program's name; None for `--help`.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut daemon, mut group, mut only, mut binaries) = (None, None, None, None);
     let (mut hosts_file, mut logs): (Option<PathBuf>, Option<PathBuf>) = (None, None);
@@ -87,13 +78,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, l
             Long("hosts-file") => hosts_file = Some(parser.value()?.into()),
             Long("logs") => logs = Some(parser.value()?.into()),
             Long("no-isolation") => isolation = false,
-            Short('h') | Long("help") => return Ok(Request::Help),
+            Short('h') | Long("help") => return Ok(None),
             other => return Err(other.unexpected()),
         }
     }
     let group = group.ok_or("--group is missing")?;
     let folder = super::group::folder(Path::new("hosts"), &group);
-    Ok(Request::Run(Options {
+    Ok(Some(Options {
         daemon: daemon.ok_or("--daemon is missing")?,
         only,
         repeat,
@@ -111,13 +102,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, l
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Request, String> {
+    fn parsed(line: &str) -> Result<Option<Options>, String> {
         parse(line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
     }
 
     #[test]
     fn defaults_follow_from_the_group() {
-        let Ok(Request::Run(options)) = parsed("--daemon d --group cluster_sim_rds_bgd-g1") else { panic!() };
+        let Ok(Some(options)) = parsed("--daemon d --group cluster_sim_rds_bgd-g1") else { panic!() };
         assert_eq!(options.hosts_file, Path::new("hosts/cluster_sim_rds_bgd"));
         assert_eq!(options.logs, Path::new("groups/logs"));
         assert_eq!((options.repeat, options.timeout), (1, Duration::from_secs(60)));
@@ -127,13 +118,13 @@ mod tests {
     #[test]
     fn every_option_of_the_help_is_known() {
         let line = "--daemon d --group g --only o --repeat 3 --timeout 9 --binaries b --groups-dir x --hosts-file h --logs l --no-isolation";
-        let Ok(Request::Run(options)) = parsed(line) else { panic!() };
+        let Ok(Some(options)) = parsed(line) else { panic!() };
         assert_eq!((options.repeat, options.timeout, options.isolation), (3, Duration::from_secs(9), false));
         assert_eq!((options.logs, options.hosts_file), ("l".into(), "h".into()));
         for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
             assert!(HELP.contains(option), "{option}");
         }
-        assert_eq!(parsed("--help"), Ok(Request::Help));
+        assert_eq!(parsed("--help"), Ok(None));
     }
 
     #[test]
