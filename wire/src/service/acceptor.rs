@@ -107,10 +107,15 @@ impl Accepting {
         let (stream, peer) = self.listener.accept()?;
         let socket = Socket::new(stream)?;
         if self.connections.open() >= (self.limit)() {
-            refuse(socket);
+            refuse(socket, &SqlError::new(1040, "08004", "Too many connections"));
             return Ok(());
         }
-        self.connections.serve(super::Accepted { socket, peer, id: next_id() })
+        let accepted = super::Accepted { socket: socket.clone(), peer, id: next_id() };
+        self.connections.serve(accepted).map_err(|error| {
+            refuse(socket, &SqlError::new(1135, "HY000", format!("Can't create a new thread ({error})")));
+            // Its kind may be WouldBlock, which means something else here.
+            io::Error::other(format!("no thread for it: {error}"))
+        })
     }
 }
 
@@ -127,10 +132,10 @@ fn is_transient(error: &io::Error) -> bool {
     )
 }
 
-/// Error 1040 in place of the greeting. An empty send buffer takes it without waiting; a client that has gone needs no answer.
-fn refuse(socket: Socket) {
+/// An error in place of the greeting. An empty send buffer takes it without waiting; a client that has gone needs no answer.
+fn refuse(socket: Socket, error: &SqlError) {
     let mut channel = Channel::new(socket);
-    channel.queue(&SqlError::new(1040, "08004", "Too many connections").to_payload());
+    channel.queue(&error.to_payload());
     let _ = channel.flush();
 }
 

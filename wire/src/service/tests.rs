@@ -96,7 +96,9 @@ fn a_thread_that_cannot_be_had_costs_only_its_connection() {
     let service = Service::new(spec, Arc::new(|| 10), Arc::new(|_| unreachable!()));
     let address = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     for _ in 0..2 {
-        assert_eq!(connect(address).read(&mut [0; 1]).unwrap(), 0);
+        let mut refused = Channel::new(Socket::new(connect(address)).unwrap());
+        let error = SqlError::from_payload(refused.read_packet(1000, PARTIAL).unwrap()).unwrap();
+        assert_eq!(error.code, 1135);
         assert_eq!(service.connections(), 0);
     }
 }
