@@ -5,6 +5,7 @@ use pointsman::cli::{self, Invocation, Options};
 use pointsman::daemon::{Daemon, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::io::Write;
 use std::process::ExitCode;
 use std::thread;
 
@@ -19,7 +20,17 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> ExitCode {
-    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info")).init();
+    env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info"))
+        .format(|out, record| {
+            let (time, level, target) = (out.timestamp(), record.level(), record.target());
+            let style = out.default_level_style(level);
+            writeln!(
+                out,
+                "[{time} {style}{level:<5}{style:#} {target}] {}",
+                one_line(&record.args().to_string())
+            )
+        })
+        .init();
     std::panic::set_hook(Box::new(|panic| {
         let thread = thread::current();
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -71,7 +82,26 @@ fn forward(signals: &mut Signals, stop: &Sender<Stop>) {
     }
 }
 
+/// Names and texts of clients and servers stand in messages: control characters in them must not forge lines.
+fn one_line(message: &str) -> String {
+    let mut line = String::with_capacity(message.len());
+    for c in message.chars() {
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}
+
 fn fail(message: &str) -> ExitCode {
     eprintln!("pointsman: {message}");
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_stays_one_line() {
+        assert_eq!(one_line("a\nb\x1b[31m é"), "a\\nb\\u{1b}[31m é");
+    }
 }

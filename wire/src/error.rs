@@ -53,7 +53,7 @@ pub enum WireError {
     #[error("the peer closed the connection")]
     Closed,
     /// The socket failed, a timeout included (`WouldBlock` or `TimedOut`).
-    #[error(transparent)]
+    #[error("{}", io_text(.0))]
     Io(#[from] io::Error),
     /// The peer sent something that is not the protocol.
     #[error("malformed packet: {0}")]
@@ -70,6 +70,14 @@ pub enum WireError {
     /// A TLS handshake failed, or certificates cannot be used.
     #[error("TLS: {0}")]
     Tls(String),
+}
+
+/// The system's text, except that a blocking socket's "would block" is a time limit that has passed.
+fn io_text(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "timed out".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 impl WireError {
@@ -89,6 +97,13 @@ mod tests {
         let payload = error.to_payload();
         assert_eq!(payload, b"\xFF\x15\x04#28000Access denied");
         assert_eq!(SqlError::from_payload(&payload).unwrap(), error);
+    }
+
+    #[test]
+    fn a_time_limit_is_called_one() {
+        let error = WireError::Io(io::ErrorKind::WouldBlock.into());
+        assert!(error.is_timeout());
+        assert_eq!(error.to_string(), "timed out");
     }
 
     #[test]
