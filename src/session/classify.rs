@@ -64,8 +64,8 @@ const STATELESS: [&str; 32] = [
     "RELEASE",
     "LOAD",
 ];
-/// Words that mean state wherever they stand: locks by name, MariaDB's LASTVAL().
-const STATEFUL: [&str; 4] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "LASTVAL"];
+/// Words that mean state wherever they stand: locks by name, MariaDB's NEXTVAL() and the LASTVAL() that reads what it left.
+const STATEFUL: [&str; 5] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "NEXTVAL", "LASTVAL"];
 
 /// Judges the text of a COM_QUERY. `plain_backslash`: the session's status has NO_BACKSLASH_ESCAPES.
 pub fn classify(sql: &[u8], plain_backslash: bool) -> Statement {
@@ -149,8 +149,9 @@ impl<'a> Scan<'a> {
         if matches!(word.len(), 5..=19) {
             let dropped_schema = after("DROP") && (is(&"DATABASE") || is(&"SCHEMA"));
             let definition = self.verb == Verb::Definition && (is(&"TEMPORARY") || dropped_schema);
-            // MariaDB: PREVIOUS VALUE FOR a sequence is the session's own.
-            self.stateful |= definition || STATEFUL.iter().any(is) || (after("PREVIOUS") && is(&"VALUE"));
+            // MariaDB: PREVIOUS VALUE FOR a sequence is what NEXT VALUE was in this session.
+            let sequence = (after("NEXT") || after("PREVIOUS")) && is(&"VALUE");
+            self.stateful |= definition || sequence || STATEFUL.iter().any(is);
             let insert_id = is(&"LAST_INSERT_ID");
             self.reads_insert_id |= insert_id;
             self.read_by_next |= insert_id || is(&"SQL_CALC_FOUND_ROWS");
@@ -219,6 +220,8 @@ mod tests {
             "HANDLER t OPEN",
             "XA START 'a'",
             "SELECT PREVIOUS VALUE FOR s",
+            "INSERT INTO t VALUES (NEXT VALUE FOR s)",
+            "SELECT NEXTVAL(s)",
             "'nonsense'",
             "frobnicate",
         ] {
