@@ -200,6 +200,7 @@ impl Daemon {
     // A session that waits for its server cannot be ended from the client's side alone: when
     // the time is over the backend connections are cut too.
     fn stop_traffic(&self, grace: Duration) {
+        self.backends.end_waiting();
         let (done, over) = crossbeam_channel::bounded::<()>(0);
         thread::scope(|scope| {
             let cutter = thread::Builder::new().name("shutdown-cut".into()).spawn_scoped(scope, || {

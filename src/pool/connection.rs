@@ -1,10 +1,12 @@
 //! One backend connection as the pool sees it.
 
 use super::profile::{Identity, Profile};
+use parking_lot::Mutex;
 use rustix::net::RecvFlags;
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 use wire::backend::Backend;
 use wire::socket::Socket;
 
@@ -48,9 +50,22 @@ pub struct Counters {
     pub sent: AtomicU64,
     /// Bytes of answers.
     pub received: AtomicU64,
+    last_warning: Mutex<Option<Instant>>,
 }
 
+/// A server that fails is worth a warning this often, however many sessions it fails.
+const WARNING_INTERVAL: Duration = Duration::from_secs(1);
+
 impl Counters {
+    /// The level to log a failure of the server at: a warning, unless one was given just now.
+    pub fn failure_level(&self, now: Instant) -> log::Level {
+        let mut last = self.last_warning.lock();
+        if last.is_some_and(|last| now.saturating_duration_since(last) < WARNING_INTERVAL) {
+            return log::Level::Debug;
+        }
+        *last = Some(now);
+        log::Level::Warn
+    }
     /// Adds one command and its answer.
     pub fn count(&self, sent: u64, received: u64) {
         self.queries.fetch_add(1, Ordering::Relaxed);

@@ -112,12 +112,20 @@ pub struct Inner<T> {
     pub hostgroups: Hostgroups,
     pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
     next_id: u64,
+    /// The daemon stops: nobody waits for a server any more.
+    pub ending: bool,
     closed: bool,
 }
 
 impl<T> Default for Inner<T> {
     fn default() -> Self {
-        Self { hostgroups: Hostgroups::default(), pools: BTreeMap::new(), next_id: 0, closed: false }
+        Self {
+            hostgroups: Hostgroups::default(),
+            pools: BTreeMap::new(),
+            next_id: 0,
+            ending: false,
+            closed: false,
+        }
     }
 }
 
@@ -140,7 +148,12 @@ impl<T> Inner<T> {
         let pools = self.pools.entry(hostgroup).or_default();
         let in_use = |endpoint: &Endpoint| pools.get(endpoint).map_or(0, |pool| pool.used.len());
         let (endpoint, row) =
-            self.hostgroups.select(hostgroup, now, random, in_use).map_err(Refusal::Unavailable)?;
+            self.hostgroups.select(hostgroup, now, random, in_use).map_err(|unavailable| {
+                match self.ending {
+                    true => Refusal::Closed,
+                    false => Refusal::Unavailable(unavailable),
+                }
+            })?;
         let pool = pools.entry(endpoint.clone()).or_default();
         let idle = pool.take(want);
         if idle.is_none() {
@@ -194,9 +207,11 @@ impl<T> Inner<T> {
             return false;
         }
         pool.failures = None;
+        // Attempts that were under way may fail after the shun has begun.
+        let now_shunned = self.hostgroups.usable(slot.hostgroup, &slot.endpoint);
         self.hostgroups.shun_failed(&slot.endpoint, until);
         self.sweep(trash);
-        true
+        now_shunned
     }
     /// Gives a connection back. It goes to the free list unless it or its server is out of use; `free_pct` of
     /// max_connections (at least one) may be free, the newest stay.
@@ -277,6 +292,10 @@ impl<T> Inner<T> {
         if server.is_none_or(|server| server.status == ServerStatus::OfflineHard) {
             self.purge();
         }
+    }
+    /// Whether the pool was closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
     /// Closes the pool for good; returns what is in use, to be cut.
     pub fn close(&mut self, trash: &mut Vec<Connection<T>>) -> Vec<Arc<Shared>> {

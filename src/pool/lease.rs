@@ -15,6 +15,17 @@ use wire::{Command, WireError};
 /// Most bytes that the answer to a setting may have.
 const SETTING_ANSWER: usize = 64 << 10;
 
+/// Whose fault a failed connect is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Blame {
+    /// It counts towards a shun.
+    Server,
+    /// The server refused the login.
+    User,
+    /// We are short of something.
+    Ourselves,
+}
+
 /// A place among the used connections of a server, given up when dropped.
 pub(super) struct Place {
     backends: Arc<Backends>,
@@ -30,7 +41,7 @@ impl Place {
         &self.backends
     }
     /// Counts a connect failure, and shuns the server if it was one too many.
-    pub(super) fn failed(&self, against_server: bool, reason: &dyn Display) {
+    pub(super) fn failed(&self, blame: Blame, reason: &dyn Display) {
         let now = Instant::now();
         let variables = self.backends.config.variables();
         let pause = shun_time(variables.shun_recovery_time, variables.connect_timeout_server_max);
@@ -40,23 +51,24 @@ impl Place {
         let mut trash = Vec::new();
         let shunned = self.backends.inner.lock().failed(
             &self.slot,
-            against_server,
+            blame == Blame::Server,
             now,
             limit,
             now + pause,
             &mut trash,
         );
         super::quit_all(trash);
-        let Slot { endpoint, hostgroup, .. } = &self.slot;
+        let Slot { endpoint, hostgroup, counters, .. } = &self.slot;
         if shunned {
             log::warn!(
                 "{endpoint} is shunned for {} s: {limit} connects failed, the last with: {reason}",
                 pause.as_secs()
             );
-        } else if against_server {
-            log::warn!("cannot connect to {endpoint} for hostgroup {hostgroup}: {reason}");
-        } else {
+        } else if blame == Blame::User {
             log::debug!("{endpoint} refused a login for hostgroup {hostgroup}: {reason}");
+        } else {
+            let level = counters.failure_level(now);
+            log::log!(level, "cannot connect to {endpoint} for hostgroup {hostgroup}: {reason}");
         }
     }
     fn give_back(mut self, connection: Connection<Backend>) {
@@ -104,6 +116,11 @@ impl Lease {
     /// Server, for messages.
     pub fn server(&self) -> &dyn Display {
         &self.place.slot.endpoint
+    }
+    /// Logs that the server was lost with a statement.
+    pub fn log_loss(&self, when: &str, error: &WireError) {
+        let level = self.place.slot.counters.failure_level(Instant::now());
+        log::log!(level, "lost the connection to {} {when}: {error}", self.server());
     }
     /// Whether it must not be used for anything but what is open on it.
     pub fn is_retired(&self) -> bool {

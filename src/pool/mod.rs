@@ -125,6 +125,15 @@ impl Backends {
     pub fn wake(&self) {
         self.waiters.wake_all();
     }
+    /// From now on nobody waits for a server; who does is told [`Refusal::Closed`]. What can be had at once is still given out.
+    pub fn end_waiting(&self) {
+        self.inner.lock().ending = true;
+        self.wake();
+    }
+    /// Whether [`Backends::end_waiting`] was called.
+    pub fn is_ending(&self) -> bool {
+        self.inner.lock().ending
+    }
     /// Closes everything: free connections are quit, used ones are cut.
     pub fn close(&self) {
         let mut trash = Vec::new();

@@ -1,7 +1,7 @@
 //! Opening a backend connection: resolve, connect, log in.
 
 use super::connection::Connection;
-use super::lease::{Lease, Place};
+use super::lease::{Blame, Lease, Place};
 use super::profile::{Profile, Want};
 use crate::hostgroups::Endpoint;
 use std::io;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wire::backend::{Backend, ConnectOptions};
+use wire::socket::Socket;
 use wire::{CapabilityFlags, SqlError, WireError};
 
 /// Longest that one read or write of a running statement may take (ProxySQL's mysql-default_query_timeout).
@@ -48,7 +49,7 @@ impl Ticket {
         let Endpoint { host, port } = &self.place.slot.endpoint;
         let address = self.place.backends().dns.resolve(host, deadline).map_err(io::Error::other)?;
         let identity = &want.identity;
-        let backend = Backend::connect(&ConnectOptions {
+        let options = ConnectOptions {
             address: SocketAddr::new(address, *port),
             tls: self.use_ssl,
             server_name: host,
@@ -59,11 +60,15 @@ impl Ticket {
             collation: identity.collation,
             attributes: &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))],
             deadline,
-        })?;
-        let socket = backend.channel.stream().socket();
-        socket.set_timeouts(Some(QUERY_TIMEOUT), Some(QUERY_TIMEOUT))?;
-        self.place.slot.shared.set_socket(socket.clone());
+        };
+        let backend = Backend::connect_watched(&options, |socket| self.watch(socket))?;
+        backend.channel.stream().socket().set_timeouts(Some(QUERY_TIMEOUT), Some(QUERY_TIMEOUT))?;
         Ok(backend)
+    }
+    /// Lets the pool cut the attempt. A pool that closes after this sees the socket; one that closed before is seen here.
+    fn watch(&self, socket: &Socket) -> Result<(), WireError> {
+        self.place.slot.shared.set_socket(socket.clone());
+        if self.place.backends().inner.lock().is_closed() { Err(WireError::Closed) } else { Ok(()) }
     }
     fn enter(self, mut backend: Backend, want: &Want) -> Result<Lease, OpenError> {
         let Self { place, .. } = self;
@@ -88,11 +93,11 @@ impl Ticket {
         match failure {
             WireError::Sql(error) => {
                 let retry = !USER_ERRORS.contains(&error.code);
-                self.place.failed(retry, &error);
+                self.place.failed(if retry { Blame::Server } else { Blame::User }, &error);
                 OpenError { error, retry }
             }
             other => {
-                self.place.failed(!is_our_own(&other), &other);
+                self.place.failed(if is_our_own(&other) { Blame::Ourselves } else { Blame::Server }, &other);
                 let text = format!(
                     "Max connect failure while reaching hostgroup {hostgroup}: {}: {other}",
                     self.place.slot.endpoint

@@ -5,6 +5,9 @@ use wire::channel::Channel;
 use wire::tracker::{Outcome, Progress, ResponseTracker};
 use wire::{Command, WireError};
 
+/// Where a packet's header has its sequence number.
+const SEQUENCE: usize = 3;
+
 /// How passing on an answer ended.
 pub enum Relayed {
     /// The client has all of it.
@@ -30,6 +33,10 @@ pub fn relay(client: &mut Channel, backend: &mut Backend, command: Command) -> (
             Ok(bytes) => bytes,
             Err(error) => return (failed(error, received), received),
         };
+        // Answers are numbered from 1: 0 is what a server says unasked, before it closes an idle connection or one it kills.
+        if received == 0 && bytes.get(SEQUENCE) == Some(&0) {
+            return (Relayed::Unanswered(WireError::Closed), received);
+        }
         let (used, done) = match tracker.feed(bytes) {
             Ok(Progress::More) => (bytes.len(), false),
             Ok(Progress::Done(used)) => (used.min(bytes.len()), true),

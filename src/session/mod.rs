@@ -80,7 +80,7 @@ fn converse(
                 "Got a packet bigger than 'max_allowed_packet' bytes",
             ))),
             Err(WireError::Malformed(_)) => {
-                Step::End(Some(SqlError::new(1835, "HY000", "Malformed communication packet.")))
+                Step::End(Some(SqlError::new(1156, "08S01", "Got packets out of order")))
             }
             Err(error) => return Err(error),
         };

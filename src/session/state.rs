@@ -234,8 +234,8 @@ impl<'a> Session<'a> {
         let Some(lease) = &self.lease else { return Ok(()) };
         if lease.is_retired() && !self.in_transaction() {
             if self.hold.state {
-                let text = "Lost connection to MySQL server during query: it was retired by a blue/green switchover, \
-                            and with it what this session had set up";
+                let text = "Lost connection to MySQL server during query: the server was taken out of use, and what \
+                            this session had set up there is lost with it";
                 return Err(Step::End(Some(SqlError::new(2013, "HY000", text))));
             }
             self.drop_lease();
@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
             }
             Relayed::Unanswered(error) => self.lost(&error),
             Relayed::Truncated(error) => {
-                log::warn!("{} failed amid an answer: {error}", lease.server());
+                lease.log_loss("amid an answer", &error);
                 self.drop_lease();
                 Step::End(None)
             }
@@ -270,7 +270,7 @@ impl<'a> Session<'a> {
     /// the session cannot go on.
     fn lost(&mut self, error: &WireError) -> Step {
         if let Some(lease) = &self.lease {
-            log::warn!("lost the connection to {}: {error}", lease.server());
+            lease.log_loss("with a statement", error);
         }
         let stateful = self.hold.state;
         self.drop_lease();
@@ -284,7 +284,7 @@ impl<'a> Session<'a> {
         let Some(lease) = &mut self.lease else { return };
         let before = lease.backend().status;
         if let Some(status) = outcome.status {
-            (self.status, lease.backend().status) = (status, status);
+            (self.status, lease.backend().status) = (status & LASTING, status);
         }
         let failed = outcome.error.is_some();
         match statement.effect {
@@ -359,6 +359,12 @@ impl<'a> Session<'a> {
 
 const TRANSACTION: StatusFlags =
     StatusFlags::SERVER_STATUS_IN_TRANS.union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY);
+
+/// Status flags that describe the session. The others describe the answer they came with: in an answer of our own they would
+/// promise more results, or changes of state in the packet.
+const LASTING: StatusFlags = TRANSACTION
+    .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
+    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
 
 impl From<Effect> for Statement {
     fn from(effect: Effect) -> Self {

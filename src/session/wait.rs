@@ -116,7 +116,8 @@ impl Search<'_> {
         fds.extend(event.as_ref().map(|event| PollFd::new(event, PollFlags::IN)));
         poll_until(&mut fds, until);
         if fds.first().is_some_and(|client| !client.revents().is_empty()) {
-            return Err(Failure::ClientLeft);
+            // A daemon that stops has shut the read side of its clients, which looks the same.
+            return Err(if self.backends.is_ending() { Failure::Closed } else { Failure::ClientLeft });
         }
         if let Some(waiter) = &self.waiter {
             waiter.clear();

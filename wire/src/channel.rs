@@ -87,9 +87,9 @@ impl Channel {
         Ok(self.input.get(packet.start + HEADER..packet.end).unwrap_or_default())
     }
     /// As `read_packet` for a command (sequence restarts at 0): the packet is kept as it came, headers
-    /// included, so that it can be sent on unchanged.
+    /// included, so that it can be sent on unchanged. A sequence that does not start at 0 and go up by one is malformed:
+    /// the server it is sent on to would end its connection for it.
     pub fn read_command(&mut self, limit: usize, partial: Duration) -> Result<RawCommand<'_>, WireError> {
-        self.reset_sequence();
         let packet = self.receive(limit, partial, Headers::Keep)?;
         let framed = self.input.get(packet.start..packet.end).unwrap_or_default();
         let head = framed.get(HEADER..HEADER + packet.first).unwrap_or_default();
@@ -111,6 +111,7 @@ impl Channel {
         patience: &mut Patience,
     ) -> Result<Extent, WireError> {
         let (mut end, mut length, mut first) = (0, 0, None);
+        let mut expected = 0u8;
         loop {
             // Offsets are relative to `start`, which moves when the buffer is compacted.
             self.require(end + HEADER, patience)?;
@@ -118,6 +119,10 @@ impl Channel {
             let header = self.input.get(at..at + HEADER).and_then(|h| h.try_into().ok()).unwrap_or_default();
             let (part, sequence) = parse_header(header);
             self.sequence = sequence.wrapping_add(1);
+            if headers == Headers::Keep && sequence != expected {
+                return Err(WireError::Malformed("packets out of order"));
+            }
+            expected = expected.wrapping_add(1);
             length += part;
             if length > limit {
                 return Err(WireError::TooLarge { limit });

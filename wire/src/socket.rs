@@ -32,7 +32,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 impl Socket {
-    /// Takes over a connected stream; sets TCP_NODELAY and keepalive.
+    /// Takes over a stream, connected or about to be; sets TCP_NODELAY and keepalive.
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);

@@ -183,6 +183,64 @@ fn commands_of_our_own_and_unknown_ones() {
 }
 
 #[test]
+fn an_answer_of_our_own_does_not_repeat_what_the_last_one_said_of_itself() {
+    let world = World::new();
+    let mut raw = RawClient::login(&world);
+    raw.command(b"\x03MORE");
+    assert_eq!((raw.answer()[0], raw.answer()[0]), (0, 0xff));
+    raw.command(b"\x0e");
+    assert_eq!(raw.answer(), [0, 0, 0, 2, 0, 0, 0], "autocommit, and no more results to wait for");
+}
+
+#[test]
+fn a_goodbye_of_the_server_is_no_answer() {
+    let world = World::new();
+    let mut client = world.client();
+    assert_eq!(refused(&mut client, "SELECT UNASKED").0, 2013);
+    assert_eq!(world.used(), 0, "the connection is not used again");
+    assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3");
+}
+
+#[test]
+fn a_stop_tells_who_waits_for_a_server() {
+    let world = World::new();
+    world.set_usable(false);
+    let mut client = world.client();
+    let waiting = thread::spawn(move || refused(&mut client, "SELECT ID").0);
+    eventually("somebody waits", || world.backends.waiting() == 1);
+    world.backends.end_waiting();
+    world.front.stop(Duration::from_secs(5));
+    assert_eq!(waiting.join().unwrap(), 1053);
+}
+
+#[test]
+fn a_close_ends_a_connect_that_goes_nowhere() {
+    let world = World::with(10, |variables| {
+        variables.connect_timeout_server = Duration::from_secs(100);
+        variables.connect_timeout_server_max = Duration::from_secs(100);
+    });
+    world.fake.control.login.shut();
+    let mut client = world.client();
+    let begun = Instant::now();
+    let connecting = thread::spawn(move || client.query_drop("SELECT ID").is_err());
+    world.fake.control.login.await_visitor();
+    world.backends.close();
+    assert!(connecting.join().unwrap());
+    assert!(begun.elapsed() < Duration::from_secs(100), "it did not wait for its time limit");
+    world.fake.control.login.open();
+}
+
+#[test]
+fn a_command_out_of_order_ends_its_client_and_no_server_sees_it() {
+    let world = World::new();
+    let mut raw = RawClient::login(&world);
+    raw.stream.write_all(b"\x0A\0\0\x07\x03SELECT ID").unwrap();
+    assert_eq!(raw.answer()[..9], *b"\xff\x84\x04#08S01", "error 1156");
+    assert_eq!(raw.stream.read(&mut [0]).unwrap(), 0);
+    assert!(world.fake.control.texts().is_empty());
+}
+
+#[test]
 fn a_close_cuts_running_statements() {
     let world = World::new();
     world.fake.control.statement.shut();

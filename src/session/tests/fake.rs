@@ -214,6 +214,13 @@ impl<'a> Conversation<'a> {
                 self.status.set(StatusFlags::SERVER_STATUS_IN_TRANS, verb == "BEGIN");
                 self.reply().ok(0, 0, "")
             }
+            "MORE" => {
+                let more = self.status
+                    | StatusFlags::SERVER_MORE_RESULTS_EXISTS
+                    | StatusFlags::SERVER_SESSION_STATE_CHANGED;
+                Reply { status: more, ..self.reply() }.ok(0, 0, "")?;
+                self.reply().error(&SqlError::new(1064, "42000", "what?"))
+            }
             "INSERT" => {
                 self.insert_id = "77".to_owned();
                 self.reply().ok(1, 77, "")
@@ -228,6 +235,10 @@ impl<'a> Conversation<'a> {
             "DIE" => {
                 self.channel.stream().socket().shutdown(Shutdown::Both);
                 Err(WireError::Closed)
+            }
+            "UNASKED" => {
+                self.channel.set_sequence(0);
+                self.reply().error(&SqlError::new(4031, "HY000", "disconnected because of inactivity"))
             }
             "HALF" => {
                 let mut rows = self.reply().rows(&[Column::text("x")])?;

@@ -157,7 +157,7 @@ fn state_lost_by_a_drain_ends_the_session_with_an_error() {
     world.backends.drain(&world.endpoint());
     let (code, text) = refused(&mut client, "SELECT ID");
     assert_eq!(code, 2013);
-    assert!(text.contains("switchover"), "{text}");
+    assert!(text.contains("taken out of use"), "{text}");
     assert!(client.query_drop("SELECT ID").is_err());
     world.await_pool(0, 0);
 }

@@ -11,7 +11,9 @@ use crate::socket::{Socket, Stream};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 use handshake::ServerGreeting;
 pub use query::TextResult;
-use std::net::{SocketAddr, TcpStream};
+use socket2::{Domain, Protocol, SockRef, Type};
+use std::io;
+use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -64,9 +66,19 @@ pub struct Backend {
 impl Backend {
     /// Connects and logs in. A refusal by the server is `WireError::Sql`.
     pub fn connect(options: &ConnectOptions<'_>) -> Result<Self, WireError> {
+        Self::connect_watched(options, |_| Ok(()))
+    }
+    /// As `connect`. `watch` sees the socket before it connects: who shuts it down from then on ends the attempt.
+    pub fn connect_watched(
+        options: &ConnectOptions<'_>,
+        watch: impl FnOnce(&Socket) -> Result<(), WireError>,
+    ) -> Result<Self, WireError> {
+        let socket = unconnected(&options.address)?;
+        watch(&socket)?;
         let left = options.deadline.saturating_duration_since(Instant::now());
-        let stream = TcpStream::connect_timeout(&options.address, left.max(Duration::from_millis(1)))?;
-        let mut channel = Channel::new(Socket::new(stream)?);
+        SockRef::from(socket.stream())
+            .connect_timeout(&options.address.into(), left.max(Duration::from_millis(1)))?;
+        let mut channel = Channel::new(socket);
         channel.set_deadline(Some(options.deadline));
 
         let payload = channel.read_packet(LOGIN_PACKET, PARTIAL)?;
@@ -127,6 +139,11 @@ impl Backend {
         self.channel.queue(&[&[command as u8], argument].concat());
         self.channel.flush()
     }
+}
+
+fn unconnected(address: &SocketAddr) -> io::Result<Socket> {
+    let socket = socket2::Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))?;
+    Socket::new(socket.into())
 }
 
 fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, WireError> {

@@ -26,9 +26,20 @@ fn the_answer_carries_the_next_sequence_number() {
     server.queue(b"world");
     assert_eq!(server.queued(), 9);
     server.flush().unwrap();
-    let command = client.read_command(LIMIT, PARTIAL).unwrap();
-    assert_eq!(command.framed, b"\x05\0\0\x07world");
-    assert_eq!((command.head, command.length), (&b"world"[..], 5));
+    assert_eq!(client.read_packet(LIMIT, PARTIAL).unwrap(), b"world");
+    client.queue(b"!");
+    assert_eq!(client.output, b"\x01\0\0\x08!");
+}
+
+#[test]
+fn commands_are_numbered_from_0() {
+    let (mut client, mut server) = channels();
+    client.queue_raw(b"\x05\0\0\0hello\x05\0\0\x07world");
+    client.flush().unwrap();
+    let command = server.read_command(LIMIT, PARTIAL).unwrap();
+    assert_eq!(command.framed, b"\x05\0\0\0hello");
+    assert_eq!((command.head, command.length), (&b"hello"[..], 5));
+    assert!(matches!(server.read_command(LIMIT, PARTIAL), Err(WireError::Malformed(_))));
 }
 
 #[test]
