@@ -7,6 +7,8 @@ use wire::SqlError;
 
 /// Most memory that results may take, those that clients are still reading together, in bytes.
 pub(crate) const RESULT_LIMIT: usize = 256 << 20;
+/// Memory that any result may take, however much others take, so that slow readers lock nobody out, in bytes.
+pub(crate) const SMALL_RESULT: usize = 256 << 10;
 
 /// The answer to one admin statement.
 #[derive(Debug, Clone, PartialEq)]

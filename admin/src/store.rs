@@ -1,7 +1,7 @@
 //! The database behind the admin interface: one connection with `main` in memory, `disk` on file, and `stats` and
 //! `monitor` for live tables.
 
-use crate::answer::{Answer, RESULT_LIMIT};
+use crate::answer::{Answer, RESULT_LIMIT, SMALL_RESULT};
 use crate::current::{Client, Current};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
@@ -179,7 +179,7 @@ impl Store {
     pub fn client_statement(&self, client: &Client, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
         let _running = self.current.begin(client, limit);
         let room = RESULT_LIMIT.saturating_sub(self.held.load(Ordering::Relaxed));
-        Answer::collect(&self.conn, sql, room)
+        Answer::collect(&self.conn, sql, room.max(SMALL_RESULT))
     }
 
     /// Runs a query of our own.
