@@ -20,7 +20,7 @@ pub struct DaemonRuntime {
     pub config: Arc<Config>,
     /// Hostgroups.
     pub backends: Arc<Backends>,
-    /// Listeners by the variable that names their addresses.
+    /// Where clients of each service connect.
     pub listeners: Arc<AllListeners>,
     /// Where a shutdown command goes.
     pub stop: Sender<Stop>,

@@ -74,8 +74,7 @@ impl Ticket {
         let Self { place, .. } = self;
         if !place.backends().inner.lock().connected(&place.slot) {
             backend.quit();
-            let error = SqlError::new(1053, "08S01", "Server shutdown in progress");
-            return Err(OpenError { error, retry: false });
+            return Err(OpenError { error: SqlError::shutdown(), retry: false });
         }
         let missing = want.identity.missing(backend.capabilities);
         if !missing.is_empty() {

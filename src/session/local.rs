@@ -18,10 +18,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// ERR from its parts.
-    pub fn error(code: u16, state: &str, message: &str) -> Self {
-        Self::Error(SqlError::new(code, state, message))
-    }
     /// Writes the answer.
     pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
         match self {

@@ -74,11 +74,7 @@ fn converse(
         let limit = config.variables().max_allowed_packet;
         let step = match client.read_command(limit, PARTIAL) {
             Ok(command) => session.handle(&command),
-            Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::new(
-                1153,
-                "08S01",
-                "Got a packet bigger than 'max_allowed_packet' bytes",
-            ))),
+            Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::packet_too_large())),
             Err(WireError::Malformed(_)) => {
                 Step::End(Some(SqlError::new(1156, "08S01", "Got packets out of order")))
             }

@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
             match failure {
                 Failure::Error(error) => Step::Answer(Answer::Error(error)),
                 Failure::ClientLeft => Step::End(None),
-                Failure::Closed => Step::End(Some(shutdown())),
+                Failure::Closed => Step::End(Some(SqlError::shutdown())),
             }
         })
     }
@@ -381,10 +381,7 @@ fn remember(settings: &mut Settings, setting: Setting, before: StatusFlags) -> b
 }
 
 fn unknown_command() -> Step {
-    Step::Answer(Answer::error(1047, "08S01", "Unknown command"))
-}
-fn shutdown() -> SqlError {
-    SqlError::new(1053, "08S01", "Server shutdown in progress")
+    Step::Answer(Answer::Error(SqlError::unknown_command()))
 }
 fn lost_connection(error: &WireError) -> SqlError {
     SqlError::new(2013, "HY000", format!("Lost connection to MySQL server during query ({error})"))

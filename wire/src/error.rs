@@ -22,6 +22,19 @@ impl SqlError {
         Self { code, state, message: message.into() }
     }
 
+    /// 1047: a command that is not served.
+    pub fn unknown_command() -> Self {
+        Self::new(1047, "08S01", "Unknown command")
+    }
+    /// 1053: the daemon stops.
+    pub fn shutdown() -> Self {
+        Self::new(1053, "08S01", "Server shutdown in progress")
+    }
+    /// 1153: a packet above the limit in force.
+    pub fn packet_too_large() -> Self {
+        Self::new(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
+    }
+
     /// The payload of an ERR packet (MySQL protocol, ERR_Packet, CLIENT_PROTOCOL_41 form).
     pub(crate) fn to_payload(&self) -> Vec<u8> {
         let mut payload = vec![0xFF];

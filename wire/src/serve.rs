@@ -105,13 +105,12 @@ fn answer(
             let text = "This command is not supported in the prepared statement protocol yet";
             reply.error(&SqlError::new(1295, "HY000", text))
         }
-        _ => reply.error(&SqlError::new(1047, "08S01", "Unknown command")),
+        _ => reply.error(&SqlError::unknown_command()),
     }
 }
 
 fn refuse_large_packet(channel: &mut Channel) -> Result<(), WireError> {
-    let error = SqlError::new(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes");
-    channel.queue(&error.to_payload());
+    channel.queue(&SqlError::packet_too_large().to_payload());
     channel.flush()?;
     channel.close_gently(GOODBYE);
     Ok(())
