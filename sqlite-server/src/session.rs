@@ -220,6 +220,12 @@ impl QueryHandler for Session {
         self.answer(sql, reply)
     }
 
+    fn reset(&mut self) -> Result<(), SqlError> {
+        self.end("ROLLBACK").map_err(|error| sql_error(&error))?;
+        self.autocommit = true;
+        Ok(())
+    }
+
     fn status(&self) -> StatusFlags {
         let mut status = StatusFlags::empty();
         status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
@@ -284,6 +290,18 @@ mod tests {
             // The two counters before the flags take one byte each here.
             StatusFlags::from_bits_truncate(u16::from_le_bytes([payload[3], payload[4]]))
         }
+    }
+
+    #[test]
+    fn a_reset_undoes_the_transaction_and_turns_autocommit_on() {
+        let mut fixture = Fixture::new();
+        fixture.status_after("CREATE TABLE t (i)");
+        fixture.status_after("SET autocommit = 0");
+        fixture.status_after("INSERT INTO t VALUES (1)");
+        fixture.session.reset().unwrap();
+        assert_eq!(fixture.session.status(), StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+        let rows = fixture.session.connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0));
+        assert_eq!(rows, Ok(0));
     }
 
     #[test]

@@ -18,13 +18,17 @@ const WRITE_LIMIT: Duration = Duration::from_secs(60);
 /// How long a client may go on sending a packet that is refused.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// What a simple server does with statements. COM_PING, COM_QUIT, COM_INIT_DB, COM_SET_OPTION, COM_STATISTICS, COM_FIELD_LIST
+/// What a simple server does with statements. COM_PING, COM_QUIT, COM_INIT_DB, COM_RESET_CONNECTION, COM_SET_OPTION, COM_STATISTICS, COM_FIELD_LIST
 /// and unknown commands (error 1047) are answered by the loop.
 pub trait QueryHandler {
     /// Answers one COM_QUERY. Statement errors are answered with `reply.error`; `Err` ends the connection.
     fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError>;
     /// Changes the default schema; the default accepts any name.
     fn use_schema(&mut self, _schema: &str) -> Result<(), SqlError> {
+        Ok(())
+    }
+    /// Forgets what the session has set and undoes its transaction (COM_RESET_CONNECTION); the default has nothing to forget.
+    fn reset(&mut self) -> Result<(), SqlError> {
         Ok(())
     }
     /// Status flags to report with each answer.
@@ -90,6 +94,14 @@ fn answer(
             };
             reply.status = handler.status();
             match used {
+                Ok(()) => reply.ok(0, 0, ""),
+                Err(error) => reply.error(&error),
+            }
+        }
+        Some(Command::COM_RESET_CONNECTION) => {
+            let reset = handler.reset();
+            reply.status = handler.status();
+            match reset {
                 Ok(()) => reply.ok(0, 0, ""),
                 Err(error) => reply.error(&error),
             }
