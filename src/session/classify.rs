@@ -25,6 +25,8 @@ pub struct Statement {
     pub effect: Effect,
     /// It reads LAST_INSERT_ID().
     pub reads_insert_id: bool,
+    /// It reads the warnings and errors that the statement before it left.
+    pub reads_diagnostics: bool,
     /// It leaves something for the next statement (FOUND_ROWS(), LAST_INSERT_ID()).
     pub read_by_next: bool,
 }
@@ -86,7 +88,8 @@ pub fn classify(sql: &[u8], plain_backslash: bool) -> Statement {
         Verb::Use | Verb::Set => Effect::State,
         _ => Effect::Nothing,
     };
-    Statement { effect, reads_insert_id: scan.reads_insert_id, read_by_next: scan.read_by_next }
+    let Scan { reads_insert_id, reads_diagnostics, read_by_next, .. } = scan;
+    Statement { effect, reads_insert_id, reads_diagnostics, read_by_next }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -109,6 +112,7 @@ struct Scan<'a> {
     previous: &'a [u8],
     stateful: bool,
     reads_insert_id: bool,
+    reads_diagnostics: bool,
     read_by_next: bool,
 }
 
@@ -152,6 +156,10 @@ impl<'a> Scan<'a> {
             // MariaDB: PREVIOUS VALUE FOR a sequence is what NEXT VALUE was in this session.
             let sequence = (after("NEXT") || after("PREVIOUS")) && is(&"VALUE");
             self.stateful |= definition || sequence || STATEFUL.iter().any(is);
+            // SHOW COUNT(*) WARNINGS has a symbol before it, and FROM errors a word.
+            let shown = after("SHOW") || self.previous.is_empty();
+            self.reads_diagnostics |= (shown && (is(&"WARNINGS") || is(&"ERRORS")))
+                || ["WARNING_COUNT", "ERROR_COUNT", "DIAGNOSTICS"].iter().any(is);
             let insert_id = is(&"LAST_INSERT_ID");
             self.reads_insert_id |= insert_id;
             self.read_by_next |= insert_id || is(&"SQL_CALC_FOUND_ROWS");
@@ -243,6 +251,12 @@ mod tests {
         let calc = classify(b"SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1", false);
         assert!(calc.read_by_next && !calc.reads_insert_id);
         assert!(classify(b"INSERT INTO t VALUES (last_insert_id())", false).reads_insert_id);
+        for sql in
+            ["show warnings", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "GET DIAGNOSTICS @n = NUMBER"]
+        {
+            assert!(classify(sql.as_bytes(), false).reads_diagnostics, "{sql}");
+        }
+        assert!(!classify(b"SELECT * FROM errors", false).reads_diagnostics);
         assert!(!classify(b"SELECT 'LAST_INSERT_ID()'", false).reads_insert_id);
     }
 }

@@ -8,7 +8,9 @@
 //!   is reset before another session gets it;
 //! * the next statement may read what this one left (generated id, warnings, an error, FOUND_ROWS()). It then stays
 //!   for the next statement, for at most [`LINGER`]. A LAST_INSERT_ID() that comes later finds the id set again.
-//!   FOUND_ROWS() without SQL_CALC_FOUND_ROWS, and ROW_COUNT(), are not kept.
+//!   Warnings of another session
+//!   are cleared before they could be read. FOUND_ROWS() without SQL_CALC_FOUND_ROWS, and ROW_COUNT(),
+//!   are not kept.
 //!
 //! The schema and ordinary SET statements bind nothing: they are remembered, and are done again on a connection that lacks them.
 //!
@@ -67,6 +69,8 @@ struct Hold {
     linger: bool,
     /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.
     own_insert_id: bool,
+    /// Warnings and errors on the connection are this session's, likewise.
+    own_diagnostics: bool,
 }
 
 /// One client's session.
@@ -190,6 +194,12 @@ impl<'a> Session<'a> {
         {
             return Err(self.lost(&error));
         }
+        if statement.reads_diagnostics
+            && !self.hold.own_diagnostics
+            && let Err(error) = self.clear_diagnostics()
+        {
+            return Err(self.lost(&error));
+        }
         self.lease.as_mut().ok_or(Step::End(None))
     }
     /// Where a statement leads, if a connection that is there already will do as well: a session whose schema does not exist
@@ -212,6 +222,17 @@ impl<'a> Session<'a> {
         match lease.backend().query(&text, OWN_ANSWER, deadline) {
             // A server without DO has no ids of its sessions either.
             Ok(_) | Err(WireError::Sql(_)) => self.hold.own_insert_id = true,
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+    /// Takes away warnings and errors that another session left on this connection.
+    fn clear_diagnostics(&mut self) -> Result<(), WireError> {
+        let Some(lease) = &mut self.lease else { return Ok(()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        // MariaDB keeps them over a statement that reads no table; a derived one is enough.
+        match lease.backend().query("SELECT 1 FROM (SELECT 1) t", OWN_ANSWER, deadline) {
+            Ok(_) | Err(WireError::Sql(_)) => self.hold.own_diagnostics = true,
             Err(error) => return Err(error),
         }
         Ok(())
@@ -308,6 +329,7 @@ impl<'a> Session<'a> {
             self.insert_id = outcome.last_insert_id;
             self.hold.own_insert_id = true;
         }
+        self.hold.own_diagnostics |= failed || outcome.warnings != 0;
         self.hold.linger =
             failed || statement.read_by_next || outcome.last_insert_id != 0 || outcome.warnings != 0;
         if !self.hold.linger && !self.must_keep() {

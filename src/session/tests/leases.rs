@@ -150,6 +150,19 @@ fn autocommit_off_goes_on_elsewhere_after_a_drain() {
 }
 
 #[test]
+fn warnings_that_another_session_left_are_not_seen() {
+    let world = World::new();
+    let (mut first, mut second) = (world.client(), world.client());
+    refused(&mut first, "DELETE");
+    first.query_drop("SHOW WARNINGS").unwrap_err();
+    drop(first);
+    world.await_pool(0, 1);
+    second.query_drop("SHOW WARNINGS").unwrap_err();
+    let cleared = "SELECT 1 FROM (SELECT 1) t";
+    assert_eq!(world.fake.control.texts(), ["DELETE", "SHOW WARNINGS", cleared, "SHOW WARNINGS"]);
+}
+
+#[test]
 fn state_lost_by_a_drain_ends_the_session_with_an_error() {
     let world = World::new();
     let mut client = world.client();
