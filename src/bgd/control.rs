@@ -11,6 +11,15 @@ const NAP: Duration = Duration::from_millis(50);
 /// goes with them right after, and a poll in between would pair the new servers with the old topology.
 const REFRESH_DELAY: Duration = Duration::from_millis(40);
 
+/// What ended a worker's sleep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// LOAD has placed the servers anew; nothing else is due.
+    Reload,
+    /// The time has come, or something is to be done now.
+    Due,
+}
+
 /// One worker's mailbox.
 #[derive(Debug, Default)]
 pub(super) struct Control {
@@ -21,6 +30,7 @@ pub(super) struct Control {
 #[derive(Debug, Default)]
 struct Orders {
     stop: bool,
+    reload: bool,
     refresh: Option<(Instant, BgdHostgroupRow)>,
 }
 
@@ -39,6 +49,11 @@ impl Control {
         self.orders.lock().refresh = Some((Instant::now() + REFRESH_DELAY, row));
         self.changed.notify_all();
     }
+    /// Tells the worker that LOAD has placed the servers anew.
+    pub fn reload(&self) {
+        self.orders.lock().reload = true;
+        self.changed.notify_all();
+    }
     /// The configuration to take up now, if there is one.
     pub fn take_refresh(&self) -> Option<BgdHostgroupRow> {
         let mut orders = self.orders.lock();
@@ -46,13 +61,16 @@ impl Control {
         if due { orders.refresh.take().map(|(_, row)| row) } else { None }
     }
     /// Sleeps until `until`, or until there is an order to follow or `interrupted` says so.
-    pub fn wait(&self, until: Instant, interrupted: impl Fn() -> bool) {
+    pub fn wait(&self, until: Instant, interrupted: impl Fn() -> bool) -> Woken {
         let mut orders = self.orders.lock();
         loop {
             let now = Instant::now();
             let due = orders.refresh.as_ref().map(|(due, _)| *due);
             if orders.stop || now >= until || due.is_some_and(|due| due <= now) || interrupted() {
-                return;
+                return Woken::Due;
+            }
+            if std::mem::take(&mut orders.reload) {
+                return Woken::Reload;
             }
             let wake = due.map_or(until, |due| due.min(until)).min(now + NAP);
             self.changed.wait_until(&mut orders, wake);
@@ -76,6 +94,18 @@ mod tests {
     #[test]
     fn an_interruption_ends_the_sleep() {
         Control::default().wait(Instant::now() + Duration::from_secs(3600), || true);
+    }
+
+    #[test]
+    fn a_reload_is_told_once_and_after_an_order_to_stop_not_at_all() {
+        let control = Control::default();
+        let (now, later) = (Instant::now(), Instant::now() + Duration::from_secs(3600));
+        control.reload();
+        assert_eq!(control.wait(later, || false), Woken::Reload);
+        assert_eq!(control.wait(now, || false), Woken::Due);
+        control.reload();
+        control.stop();
+        assert_eq!(control.wait(later, || false), Woken::Due);
     }
 
     #[test]

@@ -126,6 +126,7 @@ struct Workers {
 struct Running {
     worker: Worker,
     checksum: u64,
+    generation: Option<u64>,
 }
 
 impl Workers {
@@ -186,7 +187,7 @@ impl Workers {
         }
     }
 
-    /// Starts workers and hands changed configurations on. A worker that is ending is waited for first.
+    /// Starts workers, hands changed configurations on and tells of LOADs that changed nothing. A worker that is ending is waited for first.
     fn staff(&mut self, now: Instant) {
         self.failed.retain(|_, until| *until > now);
         for (id, wanted) in self.wanted.iter().filter(|(_, wanted)| wanted.eligible) {
@@ -196,13 +197,19 @@ impl Workers {
                     if running.checksum != wanted.checksum {
                         running.checksum = wanted.checksum;
                         running.worker.refresh(wanted.row.clone());
+                    } else if running.generation != self.generation {
+                        running.worker.reload();
                     }
+                    running.generation = self.generation;
                 }
                 None if self.failed.contains_key(id) => {}
                 None => match Worker::start(&self.effects, wanted.row.clone()) {
                     Ok(worker) => {
                         log::info!("blue/green deployment {id}: its worker starts");
-                        self.running.insert(*id, Running { worker, checksum: wanted.checksum });
+                        self.running.insert(
+                            *id,
+                            Running { worker, checksum: wanted.checksum, generation: self.generation },
+                        );
                     }
                     Err(error) => {
                         log::error!("blue/green deployment {id}: cannot start its worker: {error}");

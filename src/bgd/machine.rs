@@ -120,6 +120,7 @@ impl Machine {
             }
             Observation::Failure => self.failed(now, &mut actions),
             Observation::Refresh { row, members } => self.refresh(row, &members, &mut actions),
+            Observation::Reload(members) => self.place_again(&members, &mut actions),
             Observation::Exit => {
                 self.cause = Arc::from("the worker ends");
                 if self.status != BgdStatus::None || self.map.is_some() || self.moved_writer.is_some() {
@@ -132,6 +133,9 @@ impl Machine {
 
     fn metadata(&mut self, topology: Topology, members: Members, now: Instant, actions: &mut Vec<Action>) {
         self.failures = 0;
+        if self.direct.is_some() {
+            self.map.iter_mut().flat_map(|map| &mut map.pairs).for_each(|pair| pair.given_up = false);
+        }
         let (target, text) = match topology {
             Topology::Empty => return self.drained("mysql.rds_topology is empty", actions),
             Topology::Unclassified => {
@@ -293,8 +297,8 @@ impl Machine {
     }
 
     fn pin_pairs(&mut self, actions: &mut Vec<Action>) {
-        let open = self.map.iter_mut().flat_map(|map| &mut map.pairs).filter(|pair| !pair.pinned);
-        for pair in open {
+        let open = |pair: &&mut Pair| !pair.pinned && !pair.given_up;
+        for pair in self.map.iter_mut().flat_map(|map| &mut map.pairs).filter(open) {
             if let Some(green) = pair.green {
                 pair.pinned = true;
                 actions.push(Action::Pin { host: pair.blue.host.clone(), address: green.ip });
@@ -345,7 +349,8 @@ impl Machine {
         self.publish(actions);
     }
 
-    /// Three failures in a row lose the direct target and the pins that rest on it.
+    /// Three failures in a row lose the direct target and the pins that rest on it. These are set again, and what was opened
+    /// without them drained, when the green writer answers again: until then traffic could alternate between both servers.
     fn failed(&mut self, now: Instant, actions: &mut Vec<Action>) {
         if self.direct.is_none() {
             return;
@@ -359,6 +364,7 @@ impl Machine {
         for pair in self.map.iter_mut().flat_map(|map| &mut map.pairs) {
             actions.push(Action::PurgeProbes(pair.blue.clone()));
             actions.push(Action::RemoveDns(pair.blue.host.clone()));
+            pair.given_up |= std::mem::take(&mut pair.pinned);
             if let Some(green) = &mut pair.green {
                 green.valid_until = green.valid_until.min(now);
             }
@@ -368,9 +374,8 @@ impl Machine {
     fn refresh(&mut self, row: BgdHostgroupRow, members: &Members, actions: &mut Vec<Action>) {
         self.cause = Arc::from("configuration changed");
         if self.status >= BgdStatus::WriterSwitchoverPostProcessing || self.has_placed() {
-            self.roll_back(actions);
+            self.roll_back_to(row, actions);
             self.kind = ProbeKind::TableCheck;
-            self.row = row;
             return;
         }
         if self.suppressed {
@@ -383,6 +388,19 @@ impl Machine {
         self.direct = None;
         self.failures = 0;
         self.map = None;
+    }
+
+    /// A LOAD that does not concern this deployment does not undo its switchover: the writer is demoted again, shunned readers are
+    /// shunned again. (The contract tells only what follows a LOAD that changes the deployment.)
+    fn place_again(&mut self, members: &Members, actions: &mut Vec<Action>) {
+        match self.status {
+            BgdStatus::WriterSwitchoverInProgress => self.demote_writer(actions),
+            BgdStatus::WriterSwitchoverPostProcessing => self.place_writer(members, actions),
+            BgdStatus::ReaderSwitchoverInProgress if !self.shunned.is_empty() => {
+                self.place_writer(members, actions);
+            }
+            _ => {}
+        }
     }
 
     fn publish(&mut self, actions: &mut Vec<Action>) {

@@ -74,6 +74,11 @@ impl Performer {
 
     fn add_green_writer(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<Observation> {
         let (added, use_ssl) = self.effects.backends.update(|groups| {
+            // A LOAD may have ended the deployment since the observation; nobody would remove the row.
+            let deployment = groups.deployments().get(&self.id).map(|deployment| &deployment.row);
+            if !deployment.is_some_and(|row| row.active && row.green_writer_hostgroup == Some(hostgroup)) {
+                return (false, None);
+            }
             let added = groups.add_green_writer(hostgroup, endpoint);
             (added, groups.server(hostgroup, endpoint).map(|server| server.row.use_ssl))
         });

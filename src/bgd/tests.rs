@@ -1,5 +1,7 @@
 //! A worker and its dispatcher against a small server that answers the two statements.
 
+use super::machine::Action;
+use super::perform::Performer;
 use super::*;
 use crate::hostgroups::{BgdStatus, Endpoint, ServerStatus};
 use crate::testing::{eventually, server, server_options};
@@ -269,6 +271,8 @@ fn a_changed_configuration_is_taken_up_in_place_and_a_disabled_deployment_rolled
     eventually("the second demotion", || site.placed(10, 0).is_none());
     assert_eq!(site.status(), BgdStatus::WriterSwitchoverInProgress);
     assert_eq!(site.servers.seen.lock().iter().filter(|(_, check)| *check).count(), 1);
+    site.load(|config| config.servers[1].weight = 7);
+    eventually("the third demotion", || site.placed(10, 0).is_none());
     site.load(|config| config.bgd[0].active = false);
     site.wait(BgdStatus::None);
     eventually("the end of suppression", || !site.suppressed());
@@ -276,6 +280,19 @@ fn a_changed_configuration_is_taken_up_in_place_and_a_disabled_deployment_rolled
     site.load(|config| config.bgd[0].active = true);
     site.wait(BgdStatus::WriterSwitchoverInProgress);
     assert_eq!(site.servers.seen.lock().iter().filter(|(_, check)| *check).count(), 2);
+}
+
+#[test]
+fn a_deployment_that_a_load_ended_adds_no_green_writer() {
+    let mut site = Site::new(Table::Target("AVAILABLE"));
+    site.wait(BgdStatus::Available);
+    site.load(|config| config.bgd.clear());
+    site.dispatcher.stop();
+    let endpoint = Endpoint::new("db-green-1.bgd.test", 3306);
+    let action = Action::AddGreenWriter { hostgroup: 30, endpoint: endpoint.clone() };
+    let answer = Performer::new(10, site.effects.clone()).perform(action, Duration::ZERO, "");
+    assert_eq!(answer, None);
+    assert!(site.effects.backends.read(|groups| groups.server(30, &endpoint).is_none()));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One deployment's thread: polls the topology, steps the machine, performs what it says.
 
 use super::Effects;
-use super::control::Control;
+use super::control::{Control, Woken};
 use super::machine::{DirectTarget, Machine, Observation, ProbeKind};
 use super::mapping::{Member, Members};
 use super::perform::Performer;
@@ -63,6 +63,10 @@ impl Worker {
     /// Hands it a changed configuration.
     pub fn refresh(&self, row: BgdHostgroupRow) {
         self.control.refresh(row);
+    }
+    /// Tells it that LOAD has placed the servers anew and left its configuration as it was.
+    pub fn reload(&self) {
+        self.control.reload();
     }
     /// Whether the thread has ended.
     pub fn is_finished(&self) -> bool {
@@ -143,6 +147,9 @@ impl Poller {
             if self.effects.config.variables().monitor_enabled {
                 let direct = self.machine.direct().map(|target| target.address);
                 let observation = self.poll();
+                if self.control.stopping() {
+                    return;
+                }
                 let failed = observation == Observation::Failure;
                 self.observe(observation);
                 if let Some(address) = direct.filter(|_| failed && self.machine.direct().is_none()) {
@@ -152,9 +159,13 @@ impl Poller {
                     );
                 }
             }
-            let config = &self.effects.config;
+            let config = Arc::clone(&self.effects.config);
             let changed = || config.variables_version() != version;
-            self.control.wait(started + self.machine.interval(), changed);
+            while self.control.wait(started + self.machine.interval(), changed) == Woken::Reload {
+                self.place.clear();
+                let members = self.members();
+                self.observe(Observation::Reload(members));
+            }
         }
     }
 

@@ -262,14 +262,14 @@ impl<T> Inner<T> {
         }
     }
     /// Follows a change of placement: drops free connections of servers that are not usable, retires used ones
-    /// of servers that are gone or OFFLINE_HARD, and forgets servers without connections that are gone.
+    /// of servers that are gone, OFFLINE_HARD or SHUNNED_AWS_BGD, and forgets servers without connections that are gone.
     pub fn sweep(&mut self, trash: &mut Vec<Connection<T>>) {
         let hostgroups = &self.hostgroups;
         for (id, pools) in &mut self.pools {
             for (endpoint, pool) in pools {
                 match hostgroups.server(*id, endpoint).map(|server| server.status) {
                     Some(ServerStatus::Online) => {}
-                    None | Some(ServerStatus::OfflineHard) => pool.drain(trash),
+                    None | Some(ServerStatus::OfflineHard | ServerStatus::ShunnedAwsBgd) => pool.drain(trash),
                     Some(_) => trash.extend(pool.free.drain(..).map(|idle| idle.connection)),
                 }
             }

@@ -63,7 +63,7 @@ impl Backends {
         f(&self.inner.lock().hostgroups)
     }
     /// Changes placement under the lock, then: drops free connections of servers that are not usable any more, retires
-    /// used ones of servers that are gone or OFFLINE_HARD, removes OFFLINE_HARD servers without connections, wakes every
+    /// used ones of servers that are gone, OFFLINE_HARD or SHUNNED_AWS_BGD, removes OFFLINE_HARD servers without connections, wakes every
     /// waiting session.
     pub fn update<R>(&self, f: impl FnOnce(&mut Hostgroups) -> R) -> R {
         let mut trash = Vec::new();

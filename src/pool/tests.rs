@@ -165,7 +165,7 @@ fn connections_of_servers_out_of_use_do_not_come_back() {
     assert!(pool.inner.hostgroups.shun_aws_bgd(0, &db()));
     pool.inner.sweep(&mut pool.trash);
     assert_eq!(pool.row(), Some(("SHUNNED_AWS_BGD".into(), 1, 0)));
-    assert!(!used.0.shared.is_retired());
+    assert!(used.0.shared.is_retired(), "it does not come back with its server");
     assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::NoServer))));
     pool.release(used);
     assert_eq!(pool.closed(), [1, 2]);

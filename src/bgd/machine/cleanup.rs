@@ -1,7 +1,8 @@
 //! How a deployment's effects are undone: one shot, from the last state (contract: "Completion And Rollback").
 
-use super::{Action, Machine, Map};
+use super::{Action, Machine, Map, Pair};
 use crate::hostgroups::BgdStatus;
+use admin::rows::BgdHostgroupRow;
 use std::sync::Arc;
 
 impl Machine {
@@ -27,9 +28,26 @@ impl Machine {
 
     /// Puts everything back as it was. Green servers, their names and their connections are not touched.
     pub(super) fn roll_back(&mut self, actions: &mut Vec<Action>) {
-        self.release_pairs(actions);
+        let row = self.row.clone();
+        self.roll_back_to(row, actions);
+    }
+
+    /// As `roll_back`, for a changed configuration: it says where the writer goes, the one before where everything else was.
+    pub(super) fn roll_back_to(&mut self, row: BgdHostgroupRow, actions: &mut Vec<Action>) {
+        self.unpin_for_good(actions);
+        self.row = row;
         self.restore_writer(actions);
         self.forget(actions);
+    }
+
+    /// Drops the map. Connections that were opened by a pinned name lead to the green server and would go on serving statements
+    /// that now belong to the blue one, so they are drained.
+    fn unpin_for_good(&mut self, actions: &mut Vec<Action>) {
+        let pinned = |pair: &Pair| pair.is_switched().then(|| pair.blue.clone());
+        let drained: Vec<_> =
+            self.map.iter().flat_map(|map| &map.pairs).filter_map(pinned).map(Action::Drain).collect();
+        self.release_pairs(actions);
+        actions.extend(drained);
     }
 
     /// The blue names now mean the promoted servers: the obsolete writer is not restored, green pools are drained.
@@ -88,7 +106,7 @@ impl Machine {
 
     /// Whether something of post-processing stands: replacing the map alone would lose track of it.
     pub(super) fn has_placed(&self) -> bool {
-        let pinned = self.map.iter().flat_map(|map| &map.pairs).any(|pair| pair.pinned);
+        let pinned = self.map.iter().flat_map(|map| &map.pairs).any(Pair::is_switched);
         pinned || !self.shunned.is_empty()
     }
 }

@@ -39,6 +39,8 @@ pub enum Observation {
         /// Its servers now.
         members: Members,
     },
+    /// LOAD has placed every server as configured, and nothing of this deployment's configuration has changed.
+    Reload(Members),
     /// The worker is about to end.
     Exit,
 }

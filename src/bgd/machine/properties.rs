@@ -15,6 +15,7 @@ enum Event {
     Vanished,
     Failure,
     Refresh(bool, u32),
+    Reload,
     NamesVanish,
     NamesReturn,
     TimePasses,
@@ -43,6 +44,7 @@ fn event() -> impl Strategy<Value = Event> {
         1 => Just(Event::Vanished),
         3 => Just(Event::Failure),
         2 => (any::<bool>(), 20u32..22).prop_map(|(also, reader)| Event::Refresh(also, reader)),
+        2 => Just(Event::Reload),
         1 => Just(Event::NamesVanish),
         2 => Just(Event::NamesReturn),
         1 => Just(Event::TimePasses),
@@ -63,6 +65,7 @@ fn apply(world: &mut World, event: &Event) -> Vec<Action> {
             row.writer_is_also_reader = *also_reader;
             row.reader_hostgroup = *reader;
         }),
+        Event::Reload => world.reload(),
         Event::NamesVanish => {
             world.names.clear();
             Vec::new()
@@ -104,6 +107,10 @@ proptest! {
             }
             let suppressing = world.status >= BgdStatus::WriterSwitchoverInitiated;
             let late = before == BgdStatus::None || before == BgdStatus::Available;
+            if world.status == BgdStatus::WriterSwitchoverInProgress {
+                let mapped = world.machine.map.as_ref().is_some_and(|map| map.writer().is_some());
+                prop_assert!(!world.demoted.is_empty() || !mapped, "the blue writer is back after {:?}", event);
+            }
             if suppressing && !(late || world.status == BgdStatus::ReaderSwitchoverInProgress) {
                 prop_assert!(!world.suppressed.is_empty());
             }
@@ -113,7 +120,7 @@ proptest! {
             if world.green_drained > green {
                 prop_assert_eq!(before, BgdStatus::ReaderSwitchoverInProgress, "green pools are drained on success alone");
             }
-            // A map's pairs are drained once: between two releases of the map no server is drained twice.
+            // A pair is drained once while its pin stands, and once more where that ends with a rollback.
             for action in &actions {
                 match action {
                     Action::PurgeProbes(endpoint) => { world.drained.remove(endpoint); }

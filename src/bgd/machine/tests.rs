@@ -232,7 +232,8 @@ fn every_active_phase_before_completion_rolls_back() {
             assert!(actions.contains(&PurgeDirect(([127, 10, 0, 14], 3306).into())));
             assert!(matches!(actions.last(), Some(Publish(_))));
             assert_eq!((world.green_drained, world.machine.kind()), (0, kind));
-            assert!(!actions.iter().any(|action| matches!(action, Drain(_))));
+            let drained = actions.iter().filter(|action| matches!(action, Drain(_))).count();
+            assert_eq!(drained, if statuses.contains(&POST) { 2 } else { 0 }, "{statuses:?}");
         }
     }
 }
@@ -318,9 +319,39 @@ fn failures_keep_the_state_and_the_third_in_a_row_drops_the_direct_target() {
     for _ in 0..5 {
         assert_eq!(world.see(Observation::Failure), [], "the blue writer may fail as often as it likes");
     }
-    assert_eq!(world.status(POST), []);
+    assert_eq!(world.status(POST), [], "the answer came from the blue writer");
     assert_eq!(direct(&world), green());
-    assert!(world.drained.values().all(|times| *times == 1));
+    let pinned = [pin("db.x", 14), Drain(at("db.x")), pin("r1.x", 15), Drain(at("r1.x"))];
+    assert_eq!(world.status(POST), pinned, "the green writer answers again");
+    assert_eq!(world.status(POST), []);
+}
+
+#[test]
+fn what_was_opened_by_a_pin_does_not_outlive_it() {
+    let drained = |actions: &[Action]| actions.iter().filter(|action| matches!(action, Drain(_))).count();
+    let mut given_up = reached(&[POST]);
+    for _ in 0..3 {
+        given_up.see(Observation::Failure);
+    }
+    for mut world in [reached(&[POST]), reached(&[POST, COMPLETED]), given_up] {
+        assert_eq!(drained(&world.see(Observation::Exit)), 2);
+    }
+    let mut completed = reached(&[POST, COMPLETED]);
+    assert_eq!(drained(&completed.topology(Topology::Empty)), 0, "the names mean the green servers now");
+}
+
+#[test]
+fn a_load_that_changes_nothing_does_not_undo_a_switchover() {
+    let reload = |world: &mut World| world.see(Observation::Reload(world::members()));
+    for statuses in [&[][..], &["AVAILABLE"], &[INITIATED], &[COMPLETED], &[POST, COMPLETED, "X"]] {
+        assert_eq!(reload(&mut reached(statuses)), [], "{statuses:?}");
+    }
+    assert_eq!(reload(&mut reached(&[IN_PROGRESS])), [demote("db.x")]);
+    for statuses in [&[POST][..], &[POST, COMPLETED]] {
+        assert_eq!(reload(&mut reached(statuses)), [configure("db.x", false), shun("r2.x")]);
+    }
+    let mut skipped = reached(&[IN_PROGRESS, COMPLETED]);
+    assert_eq!(reload(&mut skipped), [], "no reader was shunned");
 }
 
 #[test]
@@ -476,14 +507,19 @@ fn refresh_in_progress_restores_a_replaced_writer_and_demotes_the_new_one() {
 fn refresh_from_post_processing_on_starts_again() {
     for statuses in [&[POST][..], &[POST, COMPLETED]] {
         let mut world = reached(statuses);
-        let actions = world.refresh(|row| row.writer_is_also_reader = true);
+        let actions = world.refresh(|row| {
+            row.writer_is_also_reader = true;
+            row.reader_hostgroup = 21;
+        });
         assert!(world.owns_nothing());
-        assert!(actions.contains(&configure("db.x", false)), "the old configuration is what is undone");
+        let reader = UnshunReader { hostgroup: 20, endpoint: at("r2.x") };
+        let writer = ConfigureWriter { endpoint: at("db.x"), reader: 21, also_reader: true };
+        assert!(actions.contains(&reader) && actions.contains(&writer), "{actions:?}");
         assert_eq!((world.status, world.machine.kind()), (BgdStatus::None, ProbeKind::TableCheck));
         assert!(world.machine.row().writer_is_also_reader);
         assert_eq!(world.green_drained, 0);
         world.see(Observation::TablePresent);
-        assert!(world.status(POST).contains(&configure("db.x", true)));
+        assert!(world.status(POST).contains(&writer));
     }
 }
 

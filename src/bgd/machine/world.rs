@@ -84,6 +84,11 @@ impl World {
         self.demoted.clear();
         self.see(Observation::Refresh { row, members: self.members.clone() })
     }
+    pub fn reload(&mut self) -> Vec<Action> {
+        // LOAD has placed every server as configured.
+        self.demoted.clear();
+        self.see(Observation::Reload(self.members.clone()))
+    }
     pub fn owns_nothing(&self) -> bool {
         self.pins.is_empty()
             && self.suppressed.is_empty()
