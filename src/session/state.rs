@@ -8,9 +8,8 @@
 //!   is reset before another session gets it;
 //! * the next statement may read what this one left (generated id, warnings, an error, FOUND_ROWS()). It then stays
 //!   for the next statement, for at most [`LINGER`]. A LAST_INSERT_ID() that comes later finds the id set again.
-//!   Warnings of another session
-//!   are cleared before they could be read. FOUND_ROWS() without SQL_CALC_FOUND_ROWS, and ROW_COUNT(),
-//!   are not kept.
+//!   Warnings of another session are cleared before they could be read. FOUND_ROWS() without SQL_CALC_FOUND_ROWS, and
+//!   ROW_COUNT(), are not kept.
 //!
 //! The schema and ordinary SET statements bind nothing: they are remembered, and are done again on a connection that lacks them.
 //!
