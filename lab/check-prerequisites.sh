@@ -3,6 +3,7 @@
 set -u
 
 missing=0
+oldest_rust=89 # rust-version in Cargo.toml, 1.89
 
 install_with() {
     if command -v apt-get >/dev/null 2>&1; then
@@ -11,8 +12,6 @@ install_with() {
         echo "dnf install -y $2"
     elif command -v apk >/dev/null 2>&1; then
         echo "apk add $3"
-    elif command -v brew >/dev/null 2>&1; then
-        echo "brew install $4"
     else
         echo "your package manager ($1 on Debian)"
     fi
@@ -23,15 +22,26 @@ want() { # what, install command
     missing=1
 }
 
-command -v "${CARGO:-cargo}" >/dev/null 2>&1 ||
-    want 'the Rust toolchain 1.89 or newer (cargo)' 'the rustup installer, or your distribution if it is new enough'
+# cargo's minor version; an older one may fail on the lock file before it can say that it is too old.
+rust_version() {
+    "${CARGO:-cargo}" --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'
+}
+
+[ "$(uname -s)" = Linux ] || { echo "pointsman: this is $(uname -s); it runs on Linux only" >&2; missing=1; }
+if ! command -v "${CARGO:-cargo}" >/dev/null 2>&1; then
+    want "Rust 1.$oldest_rust or newer (cargo)" 'rustup (https://rustup.rs)'
+else
+    found=$(rust_version)
+    [ -z "$found" ] || [ "$found" -ge "$oldest_rust" ] ||
+        want "Rust 1.$oldest_rust or newer (cargo is 1.$found)" 'rustup (https://rustup.rs)'
+fi
 command -v "${CC:-cc}" >/dev/null 2>&1 ||
-    want 'a C compiler (cc)' "$(install_with build-essential gcc build-base gcc)"
+    want 'a C compiler (cc)' "$(install_with build-essential gcc build-base)"
 if [ -z "${OPENSSL_DIR:-}${OPENSSL_LIB_DIR:-}" ]; then
     if ! command -v pkg-config >/dev/null 2>&1; then
-        want 'pkg-config' "$(install_with pkg-config pkgconf-pkg-config pkgconf pkg-config)"
+        want 'pkg-config' "$(install_with pkg-config pkgconf-pkg-config pkgconf)"
     elif ! pkg-config --exists openssl; then
-        want 'the OpenSSL headers' "$(install_with libssl-dev openssl-devel openssl-dev openssl)"
+        want 'the OpenSSL headers' "$(install_with libssl-dev openssl-devel openssl-dev)"
     fi
 fi
 exit "$missing"
