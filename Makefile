@@ -42,9 +42,9 @@ test: prerequisites test-unit test-sim check-production tap-group
 test-unit:
 	$(CARGO) test --workspace --locked
 
-# Unit tests of what only the simulator flavour contains.
+# What the simulator flavour contains more, or otherwise, than the production flavour.
 test-sim:
-	$(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --package pointsman --lib
+	$(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --package pointsman --lib --test sessions --test simulator
 
 check-production: release
 	sh lab/check-production.sh target/release/pointsman
