@@ -58,6 +58,11 @@ impl Answer {
             Err(Error::Empty) => return Ok(Self::done()),
             Err(error) => return Err(from_sqlite(&error)),
         };
+        // SQLite would take NULL for them. MySQL's own client even counts on an error: it sends `select $$` when it connects and
+        // reads no result.
+        if statement.parameter_count() > 0 {
+            return Err(failed("the statement has parameters (?, :name, @name or $name) without a value"));
+        }
         if statement.column_count() == 0 {
             let before = conn.total_changes();
             statement.raw_execute().map_err(|error| from_sqlite(&error))?;

@@ -33,6 +33,16 @@ fn the_tables_checks_hold() {
 }
 
 #[test]
+fn parameters_without_a_value_are_refused() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostname) VALUES ('a')");
+    for sql in ["select $$", "SELECT ?, :name", "DELETE FROM mysql_servers WHERE ? IS NULL"] {
+        assert_eq!(f.error(sql).code, 1045, "{sql}");
+    }
+    assert_eq!(f.ok("DELETE FROM mysql_servers WHERE hostname <> '?'").0, 1);
+}
+
+#[test]
 fn statements_that_reach_further_are_refused() {
     let f = fixture();
     let elsewhere = f.dir.path().join("elsewhere.db");
