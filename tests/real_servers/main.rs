@@ -39,6 +39,7 @@ const CHECKS: &[Check] = &[
     ("a value of 20 MB, both ways", results::twenty_megabytes),
     ("memory stays bounded while a large result streams", results::bounded_memory),
     ("the command-line clients", results::command_line_clients),
+    ("the command-line clients on the admin port", results::command_line_clients_on_the_admin_port),
 ];
 
 #[test]

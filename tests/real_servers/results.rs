@@ -303,6 +303,19 @@ pub fn command_line_clients(lab: &Lab) {
     }
 }
 
+/// What a client sends of its own accord when it connects must not be in the way of the first statement.
+pub fn command_line_clients_on_the_admin_port(lab: &Lab) {
+    let mut script = tempfile::NamedTempFile::new().unwrap();
+    writeln!(script, "SELECT hostname FROM mysql_servers LIMIT 1;").unwrap();
+    let port = lab.daemon.admin_port.to_string();
+    for kind in [Kind::MySql, Kind::MariaDb] {
+        let output = lab.servers.command_line(kind, &["-P", &port, "-uadmin", "-padmin"], script.path());
+        let (answer, error) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(answer, "hostname\n127.0.0.1\n", "{kind:?}: {error}");
+    }
+}
+
 /// The clients ask for @@version_comment of their own accord, and the daemon answers with its own.
 fn without_version_comment(mut packets: Vec<Packet>) -> Vec<Packet> {
     let asks =
