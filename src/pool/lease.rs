@@ -72,7 +72,11 @@ impl Place {
         }
     }
     fn give_back(mut self, connection: Connection<Backend>) {
-        let free_pct = self.backends.config.variables().free_connections_pct;
+        // While somebody waits, every connection is about to be needed again.
+        let free_pct = match self.backends.waiting() {
+            0 => self.backends.config.variables().free_connections_pct,
+            _ => 100,
+        };
         let mut trash = Vec::new();
         self.backends.inner.lock().release(&self.slot, connection, Instant::now(), free_pct, &mut trash);
         self.given_back = true;

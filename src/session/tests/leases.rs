@@ -230,3 +230,24 @@ fn max_connections_holds_however_many_clients_come() {
     assert!(most <= 3 + 3, "{most} connections at once");
     assert_eq!(world.backends.waiting(), 0);
 }
+
+#[test]
+fn free_connections_are_not_closed_while_somebody_waits() {
+    let world = World::with(2, |variables| variables.free_connections_pct = 10);
+    let two_statements_at_once = || {
+        world.fake.control.statement.shut();
+        let answers = [(), ()].map(|()| {
+            let mut client = world.client();
+            thread::spawn(move || value(&mut client, "SELECT SLOWLY"))
+        });
+        eventually("both run", || world.used() == 2);
+        world.fake.control.statement.open();
+        answers.into_iter().for_each(|answer| assert_eq!(answer.join().unwrap(), "done"));
+    };
+    let waiter = world.backends.wait_for(0).unwrap();
+    two_statements_at_once();
+    world.await_pool(0, 2);
+    drop(waiter);
+    two_statements_at_once();
+    world.await_pool(0, 1);
+}
