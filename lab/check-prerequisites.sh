@@ -35,6 +35,7 @@ else
     [ -z "$found" ] || [ "$found" -ge "$oldest_rust" ] ||
         want "Rust 1.$oldest_rust or newer (cargo is 1.$found)" 'rustup (https://rustup.rs)'
 fi
+command -v "${MAKE:-make}" >/dev/null 2>&1 || want 'make' "$(install_with make make make)"
 command -v "${CC:-cc}" >/dev/null 2>&1 ||
     want 'a C compiler (cc)' "$(install_with build-essential gcc build-base)"
 if [ -z "${OPENSSL_DIR:-}${OPENSSL_LIB_DIR:-}" ]; then
