@@ -11,7 +11,7 @@ mod daemon;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use daemon::{Daemon, within};
+use daemon::{Daemon, client_options, within};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -78,13 +78,7 @@ fn configure(daemon: &Daemon) {
 }
 
 fn options(port: u16, user: &str, password: &str) -> OptsBuilder {
-    OptsBuilder::default()
-        .ip_or_hostname(Some("127.0.0.1"))
-        .tcp_port(port)
-        .prefer_socket(false)
-        .user(Some(user))
-        .pass(Some(password))
-        .read_timeout(Some(Duration::from_secs(30)))
+    client_options(port, user, password).read_timeout(Some(Duration::from_secs(30)))
 }
 
 /// A connection that has logged in and run one statement.

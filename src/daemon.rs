@@ -107,14 +107,14 @@ impl Daemon {
         ports::remove(&listeners.ports_file);
 
         let mut daemon = Self {
-            admin: Arc::clone(&admin),
+            admin,
             listeners,
             backends,
             dns,
             probes: Arc::new(Probes::new(Arc::clone(&config))),
             monitoring: None,
         };
-        if let Err(error) = daemon.run(options, &config, &admin, stop) {
+        if let Err(error) = daemon.run(options, &config, stop) {
             daemon.stop(Stop::AtOnce);
             return Err(error);
         }
@@ -122,28 +122,22 @@ impl Daemon {
     }
 
     // Listeners open last: publishing the variables binds them, and by then all that they serve is there.
-    fn run(
-        &mut self,
-        options: &Options,
-        config: &Arc<Config>,
-        admin: &Arc<Admin>,
-        stop: Sender<Stop>,
-    ) -> Result<(), StartError> {
+    fn run(&mut self, options: &Options, config: &Arc<Config>, stop: Sender<Stop>) -> Result<(), StartError> {
         self.dns.start()?;
         if options.monitor {
             self.monitoring = Some(self.start_monitoring(config)?);
         }
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
         for table in live_tables(&self.backends, monitor) {
-            admin.register(table).map_err(part)?;
+            self.admin.register(table).map_err(part)?;
         }
-        admin.attach(Arc::new(DaemonRuntime {
+        self.admin.attach(Arc::new(DaemonRuntime {
             config: Arc::clone(config),
             backends: Arc::clone(&self.backends),
             listeners: Arc::clone(&self.listeners),
             stop,
         }));
-        admin.load_all().map_err(|error| StartError::Part(error.message))?;
+        self.admin.load_all().map_err(|error| StartError::Part(error.message))?;
         self.announce();
         Ok(())
     }

@@ -6,8 +6,8 @@
 #[path = "support/daemon.rs"]
 mod support;
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder};
 use rustix::process::Signal;
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use support::{Daemon, command, ended, within};
+use support::{Daemon, client_options, command, ended, within};
 use tempfile::TempDir;
 
 /// How long an answer may take.
@@ -56,15 +56,8 @@ fn configure(daemon: &Daemon, statements: &[&str]) {
 }
 
 fn connect(port: u16, user: &str, password: &str) -> mysql::Result<Conn> {
-    let options = OptsBuilder::new()
-        .ip_or_hostname(Some("127.0.0.1"))
-        .tcp_port(port)
-        .user(Some(user))
-        .pass(Some(password))
-        .prefer_socket(false)
-        .tcp_connect_timeout(Some(PATIENCE))
-        .read_timeout(Some(PATIENCE));
-    Conn::new(options)
+    let options = client_options(port, user, password);
+    Conn::new(options.tcp_connect_timeout(Some(PATIENCE)).read_timeout(Some(PATIENCE)))
 }
 
 fn admin(daemon: &Daemon) -> Conn {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, client_options};
 use crate::servers::{Kind, Servers};
 
 const PASSWORD: &str = "app-secret";
@@ -89,12 +89,7 @@ impl Lab {
 
 /// Options of a client without TLS that never waits for ever.
 pub fn client(port: u16, user: &str, password: &str) -> OptsBuilder {
-    OptsBuilder::default()
-        .ip_or_hostname(Some("127.0.0.1"))
-        .tcp_port(port)
-        .prefer_socket(false)
-        .user(Some(user))
-        .pass(Some(password))
+    client_options(port, user, password)
         .tcp_connect_timeout(Some(Duration::from_secs(10)))
         .read_timeout(Some(Duration::from_secs(60)))
         .write_timeout(Some(Duration::from_secs(60)))

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use mysql::OptsBuilder;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Making keys, certificate and database at the first start takes a while on a busy machine.
@@ -135,6 +136,16 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A client of a port on loopback, without TLS. Time limits are the caller's to add.
+pub fn client_options(port: u16, user: &str, password: &str) -> OptsBuilder {
+    OptsBuilder::default()
+        .ip_or_hostname(Some("127.0.0.1"))
+        .tcp_port(port)
+        .prefer_socket(false)
+        .user(Some(user))
+        .pass(Some(password))
 }
 
 /// Looks again and again until `done` says so or `limit` is over, and returns whether it did.
