@@ -1,9 +1,11 @@
 //! One client: login, then statement by statement - route, lease, forward, release.
 
 mod classify;
+mod dispatch;
 mod forward;
 mod local;
 mod settings;
+mod settle;
 mod state;
 #[cfg(test)]
 mod tests;

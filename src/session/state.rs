@@ -15,22 +15,19 @@
 //!
 //! A connection retired by a drain finishes the transaction that is open on it. The next statement after that goes to
 //! another connection; if state would be lost by it, the client is told so and disconnected, rather than given wrong results.
-
 use super::Sessions;
-use super::classify::{Effect, Statement, classify};
-use super::forward::{Relayed, relay};
-use super::local::{self, Answer};
-use super::settings::{Setting, Settings};
+use super::classify::{Effect, Statement};
+use super::local::Answer;
+use super::settings::Settings;
 use super::wait::{Failure, acquire, readable_within};
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Identity, Lease, Profile, Want};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::channel::{Channel, RawCommand};
+use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
-use wire::tracker::{Outcome, ResponseTracker};
 use wire::{Command, SqlError, StatusFlags, WireError};
 
 /// For how long a connection is kept for a client that may still read what its last statement left.
@@ -52,41 +49,40 @@ pub enum Step {
 
 /// A command that was sent and not answered yet.
 pub struct Pending {
-    command: Command,
-    statement: Statement,
-    sent: u64,
+    pub(super) command: Command,
+    pub(super) statement: Statement,
+    pub(super) sent: u64,
 }
 
 /// What the connection in hand means to the session, apart from what the status flags say.
 #[derive(Default)]
-struct Hold {
+pub struct Hold {
     /// State that is lost with the connection.
-    state: bool,
+    pub state: bool,
     /// State that not even a reset undoes.
-    unresettable: bool,
+    pub unresettable: bool,
     /// The next statement may read what the last one left.
-    linger: bool,
+    pub linger: bool,
     /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.
-    own_insert_id: bool,
+    pub own_insert_id: bool,
     /// Warnings and errors on the connection are this session's, likewise.
-    own_diagnostics: bool,
+    pub own_diagnostics: bool,
 }
 
 /// One client's session.
 pub struct Session<'a> {
-    shared: &'a Sessions,
-    socket: Socket,
-    id: u32,
-    peer: IpAddr,
-    hostgroup: HostgroupId,
-    want: Want,
-    settings: Settings,
-    lease: Option<Lease>,
-    hold: Hold,
-    status: StatusFlags,
-    insert_id: u64,
+    pub(super) shared: &'a Sessions,
+    pub(super) socket: Socket,
+    pub(super) id: u32,
+    pub(super) peer: IpAddr,
+    pub(super) hostgroup: HostgroupId,
+    pub(super) want: Want,
+    pub(super) settings: Settings,
+    pub(super) lease: Option<Lease>,
+    pub(super) hold: Hold,
+    pub(super) status: StatusFlags,
+    pub(super) insert_id: u64,
 }
-
 impl<'a> Session<'a> {
     /// A session after its login; None if the user has vanished meanwhile.
     pub fn new(shared: &'a Sessions, socket: Socket, id: u32, peer: IpAddr, login: Login) -> Option<Self> {
@@ -121,68 +117,8 @@ impl<'a> Session<'a> {
             self.give_back();
         }
     }
-    /// Handles one command up to its answer.
-    pub fn handle(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some((&code, argument)) = command.head.split_first() else { return unknown_command() };
-        let Some(code) = wire::command(code) else { return unknown_command() };
-        let complete = command.head.len() == command.length;
-        let statement = match code {
-            Command::COM_QUIT => return Step::End(None),
-            Command::COM_PING => return Step::Answer(Answer::Ok),
-            Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.shared.statistics())),
-            Command::COM_RESET_CONNECTION => return self.reset(),
-            Command::COM_QUERY if complete => {
-                if let Some(answer) = local::answer(argument, self.id, &self.want.identity.user, self.peer) {
-                    return Step::Answer(answer);
-                }
-                classify(argument, self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES))
-            }
-            Command::COM_INIT_DB => match str::from_utf8(argument) {
-                Ok(schema) => Effect::Use(schema.to_owned()).into(),
-                Err(_) => Effect::State.into(),
-            },
-            // Too long to be judged, or meant to leave something.
-            Command::COM_QUERY | Command::COM_STMT_PREPARE | Command::COM_SET_OPTION => Effect::State.into(),
-            Command::COM_FIELD_LIST
-            | Command::COM_STMT_EXECUTE
-            | Command::COM_STMT_SEND_LONG_DATA
-            | Command::COM_STMT_CLOSE
-            | Command::COM_STMT_RESET
-            | Command::COM_STMT_FETCH => Statement::default(),
-            _ => return unknown_command(),
-        };
-        self.send(code, statement, command.framed)
-    }
-    /// Sends a command to a server. It is sent a second time only if the first was cut short by a failing write: a command
-    /// that a server has not whole it cannot have executed.
-    fn send(&mut self, command: Command, statement: Statement, framed: &[u8]) -> Step {
-        if let Err(step) = self.leave_unusable() {
-            return step;
-        }
-        let answered = ResponseTracker::expects_answer(command);
-        if self.lease.is_none() && !answered {
-            return Step::Silent;
-        }
-        let held = self.lease.is_some() && self.must_keep();
-        let mut again = true;
-        loop {
-            let written = match self.connected(&statement) {
-                Ok(lease) => lease.backend().channel.write_raw(framed),
-                Err(step) => return step,
-            };
-            match written {
-                Ok(()) if answered => {
-                    return Step::Relay(Pending { command, statement, sent: framed.len() as u64 });
-                }
-                Ok(()) => return Step::Silent,
-                Err(error) if held || !again => return self.lost(&error),
-                Err(_) => self.drop_lease(),
-            }
-            again = false;
-        }
-    }
     /// The connection in hand, or a new one that carries what the session has set.
-    fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
+    pub(super) fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
         if self.lease.is_none() {
             self.lease = Some(self.acquire(statement)?);
         }
@@ -250,7 +186,7 @@ impl<'a> Session<'a> {
         })
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
-    fn leave_unusable(&mut self) -> Result<(), Step> {
+    pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
         let Some(lease) = &self.lease else { return Ok(()) };
         if lease.is_retired() && !self.in_transaction() {
             if self.hold.state {
@@ -264,86 +200,6 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-    /// Passes the answer on and draws the consequences.
-    pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
-        let Some(lease) = &mut self.lease else { return Step::End(None) };
-        let (relayed, received) = relay(client, lease.backend(), pending.command);
-        lease.count(pending.sent, received);
-        match relayed {
-            Relayed::Done(outcome) => {
-                self.settle(pending, &outcome);
-                Step::Silent
-            }
-            Relayed::Unanswered(error) => self.lost(&error),
-            Relayed::Truncated(error) => {
-                lease.log_loss("amid an answer", &error);
-                self.drop_lease();
-                Step::End(None)
-            }
-            Relayed::ClientLost => {
-                self.drop_lease();
-                Step::End(None)
-            }
-        }
-    }
-    /// The server was lost with a statement that it may have executed. Without the state that was on the connection
-    /// the session cannot go on.
-    fn lost(&mut self, error: &WireError) -> Step {
-        if let Some(lease) = &self.lease {
-            lease.log_loss("with a statement", error);
-        }
-        let stateful = self.hold.state;
-        self.drop_lease();
-        self.status.remove(TRANSACTION);
-        let error = lost_connection(error);
-        if stateful { Step::End(Some(error)) } else { Step::Answer(Answer::Error(error)) }
-    }
-    /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
-    fn settle(&mut self, pending: Pending, outcome: &Outcome) {
-        let Pending { command, statement, .. } = pending;
-        let Some(lease) = &mut self.lease else { return };
-        let before = lease.backend().status;
-        if let Some(status) = outcome.status {
-            (self.status, lease.backend().status) = (status & LASTING, status);
-        }
-        let failed = outcome.error.is_some();
-        match statement.effect {
-            Effect::Nothing => {}
-            Effect::Use(schema) if !failed => {
-                self.want.profile.schema = Some(Arc::from(schema));
-                lease.set_profile(self.want.profile.clone());
-            }
-            // A connection taken for this statement was there before it failed.
-            Effect::Use(_) if lease.profile() != &self.want.profile => return self.drop_lease(),
-            Effect::Use(_) => {}
-            Effect::Set(setting) if !failed => {
-                self.hold.state |= !remember(&mut self.settings, setting, before);
-                self.want.profile.settings = self.settings.texts();
-                lease.set_profile(self.want.profile.clone());
-            }
-            Effect::Set(_) | Effect::State => self.hold.state = true,
-        }
-        self.hold.unresettable |= command == Command::COM_SET_OPTION;
-        if outcome.last_insert_id != 0 {
-            self.insert_id = outcome.last_insert_id;
-            self.hold.own_insert_id = true;
-        }
-        self.hold.own_diagnostics |= failed || outcome.warnings != 0;
-        self.hold.linger =
-            failed || statement.read_by_next || outcome.last_insert_id != 0 || outcome.warnings != 0;
-        if !self.hold.linger && !self.must_keep() {
-            self.give_back();
-        }
-    }
-    /// COM_RESET_CONNECTION: the session starts anew, whatever connection it gets next.
-    fn reset(&mut self) -> Step {
-        self.clean_up();
-        self.settings.clear();
-        self.want.profile.settings = self.settings.texts();
-        self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
-        self.insert_id = 0;
-        Step::Answer(Answer::Ok)
-    }
     /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
     pub fn clean_up(&mut self) {
         let dirty = self.hold.state || self.in_transaction() || !self.autocommit();
@@ -356,54 +212,34 @@ impl<'a> Session<'a> {
         }
         lease.release();
     }
-    fn must_keep(&self) -> bool {
+    pub(super) fn must_keep(&self) -> bool {
         let multiplexing = self.shared.config.variables().multiplexing;
         self.hold.state || self.in_transaction() || !self.autocommit() || !multiplexing
     }
-    fn in_transaction(&self) -> bool {
+    pub(super) fn in_transaction(&self) -> bool {
         self.status.intersects(TRANSACTION)
     }
-    fn autocommit(&self) -> bool {
+    pub(super) fn autocommit(&self) -> bool {
         self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
     }
-    fn give_back(&mut self) {
+    pub(super) fn give_back(&mut self) {
         self.hold = Hold::default();
         if let Some(lease) = self.lease.take() {
             lease.release();
         }
     }
-    fn drop_lease(&mut self) {
+    pub(super) fn drop_lease(&mut self) {
         self.hold = Hold::default();
         self.lease = None;
     }
 }
 
-const TRANSACTION: StatusFlags =
+/// Status flags of an open transaction.
+pub const TRANSACTION: StatusFlags =
     StatusFlags::SERVER_STATUS_IN_TRANS.union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY);
 
 /// Status flags that describe the session. The others describe the answer they came with: in an answer of our own they would
 /// promise more results, or changes of state in the packet.
-const LASTING: StatusFlags = TRANSACTION
+pub const LASTING: StatusFlags = TRANSACTION
     .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
     .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
-
-impl From<Effect> for Statement {
-    fn from(effect: Effect) -> Self {
-        Self { effect, ..Self::default() }
-    }
-}
-
-/// Remembers a setting, unless it says only what was so before. False if it cannot be remembered.
-fn remember(settings: &mut Settings, setting: Setting, before: StatusFlags) -> bool {
-    let no_change = setting.is_autocommit_on()
-        && !settings.sets("autocommit")
-        && before.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
-    no_change || settings.add(setting)
-}
-
-fn unknown_command() -> Step {
-    Step::Answer(Answer::Error(SqlError::unknown_command()))
-}
-fn lost_connection(error: &WireError) -> SqlError {
-    SqlError::new(2013, "HY000", format!("Lost connection to MySQL server during query ({error})"))
-}
