@@ -40,6 +40,13 @@ pub fn relay(client: &mut Channel, backend: &mut Backend, command: Command) -> (
         let (used, done) = match tracker.feed(bytes) {
             Ok(Progress::More) => (bytes.len(), false),
             Ok(Progress::Done(used)) => (used.min(bytes.len()), true),
+            // Connections are opened without LOCAL_FILES.
+            Ok(Progress::FileWanted(_)) => {
+                return (
+                    failed(WireError::Malformed("a request for a file, which was not offered"), received),
+                    received,
+                );
+            }
             Err(error) => return (failed(error, received), received),
         };
         let surplus = bytes.len() - used;

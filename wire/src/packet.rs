@@ -83,6 +83,10 @@ impl<'a> Fields<'a> {
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
+    /// What has not been read yet.
+    pub(crate) fn remaining(&self) -> &'a [u8] {
+        self.0
+    }
 }
 
 /// Appends a length-encoded integer.
@@ -142,28 +146,42 @@ pub(crate) fn parse_header(header: [u8; HEADER]) -> (usize, u8) {
 
 /// What an OK packet (first byte 0x00, or 0xFE in place of EOF) or an EOF packet says at the end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct Ending<'a> {
     /// `None` in an EOF packet.
-    pub(crate) last_insert_id: Option<u64>,
+    pub(crate) counts: Option<Counts>,
     pub(crate) status: StatusFlags,
     pub(crate) warnings: u16,
+    /// What follows in an OK packet: text, and session-track data where the status says so.
+    pub(crate) tail: &'a [u8],
 }
 
-impl Ending {
+/// What only an OK packet has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) affected_rows: u64,
+    pub(crate) last_insert_id: u64,
+}
+
+impl<'a> Ending<'a> {
     /// An EOF packet is told by its five bytes: no OK packet has fewer than seven.
-    pub(crate) fn parse(payload: &[u8]) -> Result<Self, WireError> {
+    pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, WireError> {
         let mut fields = Fields::new(payload);
         fields.u8()?;
         if payload.len() == EOF_LENGTH {
             let warnings = fields.u16()?;
             let status = StatusFlags::from_bits_retain(fields.u16()?);
-            return Ok(Self { last_insert_id: None, status, warnings });
+            return Ok(Self { counts: None, status, warnings, tail: &[] });
         }
-        let _affected_rows = fields.lenenc_int()?;
-        let last_insert_id = Some(fields.lenenc_int()?);
+        let counts = Counts { affected_rows: fields.lenenc_int()?, last_insert_id: fields.lenenc_int()? };
         let status = StatusFlags::from_bits_retain(fields.u16()?);
         let warnings = fields.u16()?;
-        Ok(Self { last_insert_id, status, warnings })
+        Ok(Self { counts: Some(counts), status, warnings, tail: fields.rest() })
+    }
+    /// The text and the session-track data of an OK packet whose status has SERVER_SESSION_STATE_CHANGED, under
+    /// CLIENT_SESSION_TRACK.
+    pub(crate) fn tracked(&self) -> Result<(&'a [u8], &'a [u8]), WireError> {
+        let mut fields = Fields::new(self.tail);
+        Ok((fields.lenenc_bytes()?, fields.lenenc_bytes()?))
     }
 }
 
@@ -223,10 +241,11 @@ mod tests {
     #[test]
     fn ok_and_eof_are_told_apart() {
         let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
-        let eof = Ending { last_insert_id: None, status, warnings: 3 };
+        let eof = Ending { counts: None, status, warnings: 3, tail: b"" };
         assert_eq!(Ending::parse(&[0xFE, 3, 0, 2, 0]).unwrap(), eof);
-        let ok = Ending { last_insert_id: Some(9), status, warnings: 3 };
-        assert_eq!(Ending::parse(&[0x00, 1, 9, 2, 0, 3, 0, b'x']).unwrap(), ok);
+        let counts = Some(Counts { affected_rows: 1, last_insert_id: 9 });
+        let ok = Ending { counts, status, warnings: 3, tail: b"" };
+        assert_eq!(Ending::parse(&[0x00, 1, 9, 2, 0, 3, 0, b'x']).unwrap(), Ending { tail: b"x", ..ok });
         assert_eq!(Ending::parse(&[0xFE, 1, 9, 2, 0, 3, 0]).unwrap(), ok);
         assert!(Ending::parse(&[0, 0, 0, 2]).is_err());
     }

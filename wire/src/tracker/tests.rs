@@ -86,7 +86,19 @@ fn ok_and_err_end_every_simple_command() {
 #[test]
 fn an_ok_says_id_and_warnings() {
     let said = outcome(Command::COM_QUERY, OK_MODE, &[vec![0, 1, 42, 2, 0, 3, 0]]);
-    assert_eq!((said.last_insert_id, said.warnings), (42, 3));
+    assert_eq!((said.affected_rows, said.last_insert_id, said.warnings), (1, 42, 3));
+    let later = outcome(Command::COM_QUERY, OK_MODE, &[vec![0, 1, 42, 10, 0, 0, 0], ok(0, AUTOCOMMIT)]);
+    assert_eq!((later.affected_rows, later.last_insert_id), (0, 42));
+}
+
+#[test]
+fn a_file_is_asked_for_amid_an_answer() {
+    let mut tracker = ResponseTracker::new(Command::COM_QUERY, OK_MODE);
+    let asked = framed(&[b"\xFB/tmp/file".to_vec()]);
+    assert_eq!(tracker.feed(&asked).unwrap(), Progress::FileWanted(asked.len()));
+    let loaded = b"\x07\0\0\x04\0\x02\0\x02\0\0\0";
+    assert_eq!(tracker.feed(loaded).unwrap(), Progress::Done(loaded.len()));
+    assert_eq!(tracker.outcome().affected_rows, 2);
 }
 
 #[test]
@@ -103,7 +115,10 @@ fn result_sets_end_with_eof_or_ok() {
         let rows = [text_row(b"a"), text_row(b""), vec![0xFB]];
         let packets = result_set(capabilities, 1, &rows, AUTOCOMMIT);
         let said = outcome(Command::COM_QUERY, capabilities, &packets);
-        assert_eq!(said, Outcome { status: flags(AUTOCOMMIT), rows: 3, ..Outcome::default() });
+        assert_eq!(
+            said,
+            Outcome { status: flags(AUTOCOMMIT), rows: 3, last_result: Some(3), ..Outcome::default() }
+        );
     }
 }
 
@@ -155,7 +170,9 @@ fn prepared_statements_are_followed() {
                     packets.push(eof(AUTOCOMMIT));
                 }
             }
-            assert_eq!(outcome(Command::COM_STMT_PREPARE, capabilities, &packets).error, None);
+            let said = outcome(Command::COM_STMT_PREPARE, capabilities, &packets);
+            let (columns, parameters) = (columns.into(), parameters.into());
+            assert_eq!(said.prepared, Some(Prepared { id: 1, parameters, columns }));
         }
     }
     outcome(Command::COM_STMT_PREPARE, OK_MODE, &[err()]);
@@ -184,7 +201,7 @@ fn field_lists_end_without_counting_rows() {
 
 #[test]
 fn what_is_no_answer_is_refused() {
-    for payload in [&b"\xFBfile"[..], b"", b"\xFE\x01", b"\xFC\0\0", b"\0\0"] {
+    for payload in [&b""[..], b"\xFE\x01", b"\xFC\0\0", b"\0\0"] {
         let mut tracker = ResponseTracker::new(Command::COM_QUERY, OK_MODE);
         assert!(tracker.feed(&framed(&[payload.to_vec()])).is_err(), "{payload:?}");
     }
@@ -227,6 +244,7 @@ proptest! {
                     prop_assert_eq!(used, chunk.len());
                     break;
                 }
+                Progress::FileWanted(_) => prop_assert!(false, "no file was asked for"),
             }
         }
         prop_assert!(rest.is_empty());
