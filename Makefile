@@ -10,7 +10,7 @@ REPEAT ?= 1
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
-	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench-memory clean
+	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -19,6 +19,7 @@ help:
 	@echo 'test          every test of the workspace and the TAP group'
 	@echo 'test_rds_bgd  the simulator flavour and the TAP binaries (builds only), into $(SIM_DIR)'
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
+	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'bench-memory  resident memory of 2,000 idle connections'
 	@echo 'clean         remove everything built'
 
@@ -60,6 +61,12 @@ build_src_test_rds_bgd: build_lib_test_rds_bgd
 
 test_rds_bgd: build_src_test_rds_bgd
 	$(CARGO) build --locked --target-dir $(SIM_DIR) --package tap --bins
+
+# BENCH='--rounds 3 --only text' for a quick look.
+bench: release
+	$(CARGO) build --release --locked --example relay
+	@lab/bench/install.sh
+	lab/bench/bench.py --pointsman target/release/pointsman --relay target/release/examples/relay $(BENCH)
 
 bench-memory: prerequisites
 	$(CARGO) bench --locked --bench idle_memory

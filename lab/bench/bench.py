@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""What pointsman costs, beside its peers, in the same run: `make bench`.
+
+Starts one MariaDB, and in front of it HAProxy (TCP), MySQL Router, a bare relay and pointsman, each measured in turn,
+round by round, so that a machine that drifts drifts for all. Prints medians, the spread of the rounds, and ratios to the
+direct lane. Everything listens on loopback and is gone at the end.
+
+  bench.py --pointsman target/release/pointsman --relay target/release/examples/relay
+  bench.py ... --rounds 3 --seconds 2 --only text       a quick look at one part
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+import time
+
+import measure
+from lanes import Bench, Failure
+
+POINT_SELECT = "oltp_point_select"
+PARTS = ("text", "prepared", "churn", "memory")
+PROCESSES = ("haproxy", "router", "relay", "pointsman")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pointsman", required=True, metavar="PROGRAM", help="a release build")
+    parser.add_argument("--relay", required=True, metavar="PROGRAM", help="a release build of lab/bench/relay.rs")
+    parser.add_argument("--rounds", type=int, default=9, help="interleaved rounds (default 9)")
+    parser.add_argument("--seconds", type=int, default=3, help="of each measurement (default 3)")
+    parser.add_argument("--connections", default="1,8,64", help="numbers of clients (default 1,8,64)")
+    parser.add_argument("--sessions", type=int, default=2000, help="idle sessions for the memory part (default 2000)")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"parts to run (default {','.join(PARTS)})")
+    return parser.parse_args()
+
+
+def say(text):
+    print(f"bench: [{time.monotonic() - BEGUN:5.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def rounds(bench, options, title, take):
+    """Runs `take(lane)` for every lane, round after round: lane name -> list of results."""
+    results = {name: [] for name in bench.lanes}
+    for number in range(options.rounds):
+        say(f"{title}: round {number + 1} of {options.rounds}")
+        # Each round begins with another lane, so that none always comes after the same one.
+        names = list(bench.lanes)
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            results[name].append(take(bench.lanes[name]))
+    return results
+
+
+def spread(values, digits):
+    """Median and, in brackets, the quartiles of the rounds."""
+    middle = statistics.median(values)
+    if len(values) < 4:
+        return f"{middle:.{digits}f}"
+    low, _, high = statistics.quantiles(values, n=4)
+    return f"{middle:.{digits}f} [{low:.{digits}f}..{high:.{digits}f}]"
+
+
+def ratios(results, name):
+    """Each round's rate by the direct lane's of the same round."""
+    return [own["rate"] / direct["rate"] for own, direct in zip(results[name], results["direct"])]
+
+
+def table(title, header, rows):
+    print(f"\n{title}\n")
+    widths = [max(len(str(row[at])) for row in [header, *rows]) for at in range(len(header))]
+    for row in [header, *rows]:
+        print("  ".join(str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip())
+    sys.stdout.flush()
+
+
+def report(title, results):
+    rows = []
+    for name, samples in results.items():
+        column = lambda key, digits: spread([sample[key] for sample in samples], digits)
+        median = lambda key: f"{statistics.median(sample[key] for sample in samples):.2f}"
+        proxy = name != "direct"
+        rows.append((name, column("rate", 0), spread(ratios(results, name), 3), median("p50"), median("p95"), median("p99"),
+                     column("user", 1) if proxy else "-", column("system", 1) if proxy else "-"))
+    table(title, ("lane", "per second", "of direct", "p50 ms", "p95 ms", "p99 ms", "user us", "system us"), rows)
+
+
+def point_selects(bench, options, part):
+    mode = ["--skip_trx=on", "--db-ps-mode=" + ("auto" if part == "prepared" else "disable")]
+    for clients in (int(text) for text in options.connections.split(",")):
+        take = lambda lane: measure.run(lane, POINT_SELECT, clients, options.seconds, *mode)
+        title = f"point select, {part} protocol, {clients} connections"
+        report(title, rounds(bench, options, title, take))
+
+
+def memory(bench, options):
+    rows = []
+    for name in PROCESSES:
+        say(f"memory: {name}")
+        rows.append((name, f"{measure.memory(bench.lanes[name], options.sessions):.1f}"))
+    table(f"resident KiB for each of {options.sessions} idle sessions", ("lane", "KiB"), rows)
+
+
+def main():
+    options = arguments()
+    parts = options.only.split(",")
+    unknown = set(parts) - set(PARTS)
+    if unknown:
+        raise Failure(f"no such part: {', '.join(unknown)} (there are {', '.join(PARTS)})")
+    with Bench() as bench:
+        # Memory is measured by processes that have served nobody yet.
+        if "memory" in parts:
+            say("starting")
+            bench.start(options.pointsman, options.relay)
+            memory(bench, options)
+    parts = [part for part in parts if part != "memory"]
+    if not parts:
+        return
+    with Bench() as bench:
+        say("starting")
+        bench.start(options.pointsman, options.relay)
+        measure.sysbench(POINT_SELECT, *(bench.lanes["direct"][at] for at in (0, 2)), 1, 1, command="prepare")
+        print(f"{os.cpu_count()} CPUs, Linux {platform.release()}, {options.rounds} rounds of {options.seconds} s")
+        for part in parts:
+            if part == "churn":
+                title = "connect, SELECT 1, close: 8 threads"
+                report(title, rounds(bench, options, title, lambda lane: measure.churn(lane, options.seconds)))
+            else:
+                point_selects(bench, options, part)
+
+
+BEGUN = time.monotonic()
+try:
+    main()
+except Failure as failure:
+    sys.exit(f"bench: FAILED: {failure}")

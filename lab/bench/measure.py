@@ -1,0 +1,120 @@
+"""One measurement: sysbench on one lane, and what the lane's own process used meanwhile."""
+
+import hashlib
+import os
+import re
+import resource
+import socket
+import struct
+import subprocess
+import time
+
+from lanes import PASSWORD, SCHEMA, Failure
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid):
+    """User and system time of a process and all its threads so far, in seconds."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) / TICK, int(fields[12]) / TICK
+
+
+def resident_kib(pid):
+    with open(f"/proc/{pid}/status") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1])
+
+
+def sysbench(script, port, user, threads, seconds, *options, command="run"):
+    line = ["sysbench", script, "--db-driver=mysql", "--mysql-host=127.0.0.1", f"--mysql-port={port}",
+               f"--mysql-user={user}", f"--mysql-password={PASSWORD}", f"--mysql-db={SCHEMA}", f"--threads={threads}",
+               f"--time={seconds}", "--histogram", "--table-size=10000", "--tables=1", *options, command]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=seconds + 120)
+    if done.returncode:
+        raise Failure(f"sysbench on port {port}: {(done.stderr or done.stdout).strip()[-500:]}")
+    return done.stdout
+
+
+def percentiles(output, wanted):
+    """Milliseconds, from the lines `   0.123 |*** 45` of a histogram."""
+    counts = [(float(a), int(b)) for a, b in re.findall(r"^\s+([\d.]+) \|\**\s+(\d+)$", output, re.M)]
+    total, seen, found = sum(count for _, count in counts), 0, []
+    for milliseconds, count in counts:
+        seen += count
+        while len(found) < len(wanted) and seen >= total * wanted[len(found)] / 100:
+            found.append(milliseconds)
+    return found or [0.0] * len(wanted)
+
+
+def run(lane, script, threads, seconds, *options):
+    """Throughput, p50/p95/p99 in ms, user and system microseconds of the lane's process for each event."""
+    port, pid, user = lane
+    before = cpu_seconds(pid) if pid else (0, 0)
+    output = sysbench(script, port, user, threads, seconds, *options)
+    after = cpu_seconds(pid) if pid else (0, 0)
+    events = int(re.search(r"total number of events:\s+(\d+)", output)[1])
+    elapsed = float(re.search(r"total time:\s+([\d.]+)s", output)[1])
+    if not events:
+        raise Failure(f"no event on port {port}")
+    user_time, system_time = (1e6 * (b - a) / events for a, b in zip(before, after))
+    return dict(zip(("rate", "p50", "p95", "p99", "user", "system"),
+                    (events / elapsed, *percentiles(output, (50, 95, 99)), user_time, system_time)))
+
+
+def churn(lane, seconds):
+    return run(lane, os.path.join(HERE, "churn.lua"), 8, seconds)
+
+
+def read_packet(stream):
+    header = stream.read(4)
+    if len(header) < 4:
+        raise Failure("a connection was closed at its login")
+    return stream.read(int.from_bytes(header[:3], "little"))
+
+
+def open_session(port, user):
+    """A logged-in connection that has run one statement; it stays open with the socket."""
+    connection = socket.create_connection(("127.0.0.1", port), 30)
+    stream = connection.makefile("rb")
+    greeting = read_packet(stream)
+    at = greeting.index(b"\0", 1) + 5
+    nonce = greeting[at:at + 8] + greeting[at + 27:at + 39]
+    stage1 = hashlib.sha1(PASSWORD.encode()).digest()
+    salted = hashlib.sha1(nonce + hashlib.sha1(stage1).digest()).digest()
+    answer = bytes(a ^ b for a, b in zip(stage1, salted))
+    flags = 0x00000001 | 0x00000200 | 0x00002000 | 0x00008000 | 0x00080000 | 0x01000000
+    send(connection, 1, struct.pack("<IIB23x", flags, 1 << 24, 45) + user.encode() + b"\0" + bytes([len(answer)]) + answer
+         + b"mysql_native_password\0")
+    verdict = read_packet(stream)
+    if verdict[:1] == b"\xfe":
+        raise Failure(f"port {port} asks for another authentication plugin")
+    if verdict[:1] != b"\0":
+        raise Failure(f"login on port {port}: {verdict[9:].decode(errors='replace')}")
+    send(connection, 0, b"\x03SELECT 1")
+    for _ in range(4):
+        read_packet(stream)
+    return stream, connection
+
+
+def send(connection, sequence, payload):
+    connection.sendall(len(payload).to_bytes(3, "little") + bytes([sequence]) + payload)
+
+
+def memory(lane, sessions):
+    """Resident KiB that each of many idle sessions adds to the lane's process."""
+    port, pid, user = lane
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    before, held = resident_kib(pid), []
+    try:
+        for _ in range(sessions):
+            held.append(open_session(port, user))
+        time.sleep(1)
+        return (resident_kib(pid) - before) / sessions
+    finally:
+        for stream, connection in held:
+            stream.close()
+            connection.close()
+        time.sleep(1)
