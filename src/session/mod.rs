@@ -3,6 +3,7 @@
 mod classify;
 mod dispatch;
 mod forward;
+mod hold;
 mod local;
 mod settings;
 mod settle;

@@ -2,6 +2,7 @@
 
 use super::classify::Effect;
 use super::forward::{Relayed, relay};
+use super::hold::Reason;
 use super::local::Answer;
 use super::settings::{Setting, Settings};
 use super::state::{LASTING, Pending, Session, Step, TRANSACTION};
@@ -39,7 +40,7 @@ impl Session<'_> {
         if let Some(lease) = &self.lease {
             lease.log_loss("with a statement", error);
         }
-        let stateful = self.hold.state;
+        let stateful = self.hold.reasons.leave_something();
         self.drop_lease();
         self.status.remove(TRANSACTION);
         let error = lost_connection(error);
@@ -64,11 +65,13 @@ impl Session<'_> {
             Effect::Use(_) if lease.profile() != &self.want.profile => return self.drop_lease(),
             Effect::Use(_) => {}
             Effect::Set(setting) if !failed => {
-                self.hold.state |= !remember(&mut self.settings, setting, before);
+                if !remember(&mut self.settings, setting, before) {
+                    self.hold.add(Reason::State);
+                }
                 self.want.profile.settings = self.settings.texts();
                 lease.set_profile(self.want.profile.clone());
             }
-            Effect::Set(_) | Effect::State => self.hold.state = true,
+            Effect::Set(_) | Effect::State => self.hold.add(Reason::State),
         }
         self.hold.unresettable |= command == Command::COM_SET_OPTION;
         if outcome.last_insert_id != 0 {

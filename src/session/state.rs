@@ -17,6 +17,7 @@
 //! another connection; if state would be lost by it, the client is told so and disconnected, rather than given wrong results.
 use super::Sessions;
 use super::classify::{Effect, Statement};
+use super::hold::Hold;
 use super::local::Answer;
 use super::settings::Settings;
 use super::wait::{Failure, acquire, readable_within};
@@ -52,21 +53,6 @@ pub struct Pending {
     pub(super) command: Command,
     pub(super) statement: Statement,
     pub(super) sent: u64,
-}
-
-/// What the connection in hand means to the session, apart from what the status flags say.
-#[derive(Default)]
-pub struct Hold {
-    /// State that is lost with the connection.
-    pub state: bool,
-    /// State that not even a reset undoes.
-    pub unresettable: bool,
-    /// The next statement may read what the last one left.
-    pub linger: bool,
-    /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.
-    pub own_insert_id: bool,
-    /// Warnings and errors on the connection are this session's, likewise.
-    pub own_diagnostics: bool,
 }
 
 /// One client's session.
@@ -189,7 +175,7 @@ impl<'a> Session<'a> {
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
         let Some(lease) = &self.lease else { return Ok(()) };
         if lease.is_retired() && !self.in_transaction() {
-            if self.hold.state {
+            if self.hold.reasons.leave_something() {
                 let text = "Lost connection to MySQL server during query: the server was taken out of use, and what \
                             this session had set up there is lost with it";
                 return Err(Step::End(Some(SqlError::new(2013, "HY000", text))));
@@ -202,7 +188,7 @@ impl<'a> Session<'a> {
     }
     /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
     pub fn clean_up(&mut self) {
-        let dirty = self.hold.state || self.in_transaction() || !self.autocommit();
+        let dirty = self.hold.reasons.leave_something() || self.in_transaction() || !self.autocommit();
         let unresettable = self.hold.unresettable;
         let Some(mut lease) = self.lease.take() else { return };
         self.hold = Hold::default();
@@ -214,7 +200,7 @@ impl<'a> Session<'a> {
     }
     pub(super) fn must_keep(&self) -> bool {
         let multiplexing = self.shared.config.variables().multiplexing;
-        self.hold.state || self.in_transaction() || !self.autocommit() || !multiplexing
+        !self.hold.reasons.is_empty() || self.in_transaction() || !self.autocommit() || !multiplexing
     }
     pub(super) fn in_transaction(&self) -> bool {
         self.status.intersects(TRANSACTION)

@@ -1,0 +1,200 @@
+//! Why a session keeps the connection in its hands instead of giving it back after each statement.
+
+use std::fmt::{self, Display};
+
+/// One reason to keep a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// An XA transaction was begun and neither committed nor rolled back.
+    Xa,
+    /// SET TRANSACTION, which is for the next transaction alone.
+    NextTransaction,
+    /// User variables.
+    UserVariable,
+    /// Temporary tables.
+    TemporaryTable,
+    /// LOCK TABLES, FLUSH TABLES WITH READ LOCK and the like.
+    TableLock,
+    /// GET_LOCK().
+    NamedLock,
+    /// PREPARE: a statement that has a name.
+    PreparedText,
+    /// A session variable that cannot be set again elsewhere.
+    Variable,
+    /// The session changed what its server tracks.
+    SessionTrack,
+    /// A stored procedure, which may leave anything.
+    Procedure,
+    /// A statement prepared by the protocol that is known to this connection alone.
+    Statement,
+    /// Rows of a cursor are still to be fetched.
+    Cursor,
+    /// Parameters sent in pieces, before their statement is executed.
+    LongData,
+    /// Something else that lives and dies with the connection, or may.
+    State,
+    /// mysql-multiplexing is off.
+    MultiplexingOff,
+    /// The user's fast_forward.
+    FastForward,
+}
+
+use Reason::*;
+
+/// Every reason, in the order of its number, and what the process list says of it.
+const TEXTS: [(Reason, &str); 16] = [
+    (Xa, "XA transaction"),
+    (NextTransaction, "SET TRANSACTION"),
+    (UserVariable, "user variables"),
+    (TemporaryTable, "temporary table"),
+    (TableLock, "table lock"),
+    (NamedLock, "GET_LOCK"),
+    (PreparedText, "PREPARE"),
+    (Variable, "unrestorable variable"),
+    (SessionTrack, "session_track variable"),
+    (Procedure, "stored procedure"),
+    (Statement, "prepared statement"),
+    (Cursor, "open cursor"),
+    (LongData, "long data"),
+    (State, "session state"),
+    (MultiplexingOff, "multiplexing off"),
+    (FastForward, "fast_forward"),
+];
+
+/// A set of reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reasons(u16);
+
+impl Reasons {
+    /// What another session would find on the connection: it is reset before one gets it.
+    const LEFTOVERS: Self = Self::of(&[
+        Xa,
+        NextTransaction,
+        UserVariable,
+        TemporaryTable,
+        TableLock,
+        NamedLock,
+        PreparedText,
+        Variable,
+        SessionTrack,
+        Procedure,
+        Statement,
+        Cursor,
+        LongData,
+        State,
+        FastForward,
+    ]);
+
+    const fn of(reasons: &[Reason]) -> Self {
+        let mut bits = 0;
+        let mut rest = reasons;
+        while let [first, others @ ..] = rest {
+            bits |= 1 << *first as u8;
+            rest = others;
+        }
+        Self(bits)
+    }
+    /// Adds one.
+    pub fn add(&mut self, reason: Reason) {
+        self.0 |= 1 << reason as u8;
+    }
+    /// Takes one away.
+    pub fn remove(&mut self, reason: Reason) {
+        self.0 &= !(1 << reason as u8);
+    }
+    /// Whether one is among them.
+    pub fn contains(self, reason: Reason) -> bool {
+        self.0 & (1 << reason as u8) != 0
+    }
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+    /// Whether something is left on the connection that would be lost with it.
+    pub fn leave_something(self) -> bool {
+        self.0 & Self::LEFTOVERS.0 != 0
+    }
+}
+
+/// What the connection in hand means to the session, apart from what the status flags say.
+#[derive(Default)]
+pub struct Hold {
+    /// Why it is kept until the session ends, or the reason does.
+    pub reasons: Reasons,
+    /// The variable that [`Reason::Variable`] means.
+    pub variable: Option<String>,
+    /// State that not even a reset undoes.
+    pub unresettable: bool,
+    /// The next statement may read what the last one left.
+    pub linger: bool,
+    /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.
+    pub own_insert_id: bool,
+    /// Warnings and errors on the connection are this session's, likewise.
+    pub own_diagnostics: bool,
+}
+
+impl Hold {
+    /// Keeps the connection for a reason.
+    pub fn add(&mut self, reason: Reason) {
+        self.reasons.add(reason);
+    }
+    /// Keeps it for a variable that cannot be set again elsewhere.
+    pub fn add_variable(&mut self, name: &str) {
+        self.add(Variable);
+        self.variable.get_or_insert_with(|| name.to_owned());
+    }
+}
+
+impl Display for Hold {
+    /// The reasons, separated by commas; nothing if there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (reason, text) in TEXTS.iter().filter(|(reason, _)| self.reasons.contains(*reason)) {
+            write!(f, "{separator}{text}")?;
+            if let (Variable, Some(name)) = (reason, &self.variable) {
+                write!(f, " {name}")?;
+            }
+            separator = ", ";
+        }
+        if self.linger {
+            write!(f, "{separator}last answer may be read")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_come_and_go_and_are_told() {
+        let mut hold = Hold::default();
+        assert_eq!(hold.to_string(), "");
+        hold.add(NamedLock);
+        hold.add_variable("timestamp");
+        hold.add_variable("insert_id");
+        assert_eq!(hold.to_string(), "GET_LOCK, unrestorable variable timestamp");
+        hold.reasons.remove(NamedLock);
+        assert!(hold.reasons.contains(Variable) && !hold.reasons.contains(NamedLock));
+        hold.linger = true;
+        assert_eq!(hold.to_string(), "unrestorable variable timestamp, last answer may be read");
+    }
+
+    #[test]
+    fn every_reason_has_its_own_text() {
+        for (number, (reason, _)) in TEXTS.iter().enumerate() {
+            assert_eq!(*reason as usize, number);
+        }
+    }
+
+    #[test]
+    fn a_connection_kept_by_configuration_alone_has_nothing_left_on_it() {
+        let mut reasons = Reasons::default();
+        reasons.add(MultiplexingOff);
+        assert!(!reasons.is_empty() && !reasons.leave_something());
+        reasons.add(UserVariable);
+        assert!(reasons.leave_something());
+    }
+}
