@@ -13,6 +13,7 @@ pub mod reply;
 pub mod serve;
 pub mod service;
 pub mod socket;
+pub mod statement;
 #[cfg(test)]
 mod testing;
 pub mod tls;

@@ -18,6 +18,9 @@ impl<'a> Fields<'a> {
     pub(crate) fn new(payload: &'a [u8]) -> Self {
         Self(payload)
     }
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

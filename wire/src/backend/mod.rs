@@ -2,6 +2,7 @@
 
 mod authenticate;
 mod handshake;
+mod prepare;
 mod query;
 
 use crate::auth::Secret;
@@ -10,6 +11,7 @@ use crate::packet::Ending;
 use crate::socket::{Socket, Stream};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 use handshake::ServerGreeting;
+pub use prepare::Statement;
 pub use query::TextResult;
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io;
