@@ -1,15 +1,17 @@
 //! The client's side: connecting and logging in to a MySQL server.
 
 mod authenticate;
+mod exchange;
 mod handshake;
 mod prepare;
 mod query;
+mod tracking;
 
 use crate::auth::Secret;
 use crate::channel::Channel;
-use crate::packet::Ending;
 use crate::socket::{Socket, Stream};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+pub use exchange::Request;
 use handshake::ServerGreeting;
 pub use prepare::Statement;
 pub use query::TextResult;
@@ -18,6 +20,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+pub use tracking::TrackDefaults;
 
 /// The largest packet a server may send before the login is done, in bytes.
 const LOGIN_PACKET: usize = 64 * 1024;
@@ -63,6 +66,8 @@ pub struct Backend {
     pub connection_id: u32,
     /// Status flags of the last OK or EOF seen.
     pub status: StatusFlags,
+    /// What the server reports by default, where [`Backend::track`] has asked it for more; `None`: it reports nothing.
+    pub tracking: Option<TrackDefaults>,
 }
 
 impl Backend {
@@ -97,7 +102,7 @@ impl Backend {
         let status = authenticate::run(&mut channel, options, &greeting, capabilities)?;
         channel.set_deadline(None);
         let ServerGreeting { version, connection_id, .. } = greeting;
-        Ok(Self { channel, capabilities, server_version: version, connection_id, status })
+        Ok(Self { channel, capabilities, server_version: version, connection_id, status, tracking: None })
     }
 
     /// Runs one statement and reads its (first) result, at most `limit` bytes, by `deadline`. An OK gives no columns.
@@ -112,13 +117,7 @@ impl Backend {
     pub fn simple(&mut self, command: Command, argument: &[u8], deadline: Instant) -> Result<(), WireError> {
         self.within(deadline, |backend| {
             backend.send(command, argument)?;
-            let payload = backend.channel.read_packet(LOGIN_PACKET, PARTIAL)?;
-            match payload.first() {
-                Some(0x00 | 0xFE) => backend.status = Ending::parse(payload)?.status,
-                Some(0xFF) => return Err(SqlError::from_payload(payload)?.into()),
-                _ => return Err(WireError::Malformed("neither OK nor ERR answers the command")),
-            }
-            Ok(())
+            backend.verdict()
         })
     }
     /// Says COM_QUIT without waiting. Errors do not matter any more.

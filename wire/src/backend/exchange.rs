@@ -1,0 +1,52 @@
+//! Several commands in one round trip: written together, answered in order.
+
+use super::query::read_results;
+use super::{Backend, LOGIN_PACKET, PARTIAL, TextResult};
+use crate::packet::Ending;
+use crate::{Command, SqlError, WireError};
+use std::time::Instant;
+
+/// A command and its argument.
+pub type Request<'a> = (Command, &'a [u8]);
+
+impl Backend {
+    /// Sends commands in one write and reads their answers in order, each of at most `limit` bytes, by `deadline`. Every
+    /// command is answered, whatever became of those before it. Meant for commands that are short and have short answers: COM_QUERY,
+    /// COM_INIT_DB, COM_RESET_CONNECTION, COM_PING. After an error of the exchange itself the connection is of no more use.
+    pub fn exchange(
+        &mut self,
+        requests: &[Request<'_>],
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Vec<Result<TextResult, SqlError>>, WireError> {
+        self.within(deadline, |backend| {
+            for &(command, argument) in requests {
+                backend.channel.reset_sequence();
+                backend.channel.queue(&[&[command as u8], argument].concat());
+            }
+            backend.channel.flush()?;
+            requests.iter().map(|&(command, _)| backend.answer(command, limit)).collect()
+        })
+    }
+    fn answer(&mut self, command: Command, limit: usize) -> Result<Result<TextResult, SqlError>, WireError> {
+        let answered = match command {
+            Command::COM_QUERY => read_results(&mut self.channel, self.capabilities, limit, &mut self.status),
+            _ => self.verdict().map(|()| TextResult::default()),
+        };
+        match answered {
+            Ok(result) => Ok(Ok(result)),
+            Err(WireError::Sql(error)) => Ok(Err(error)),
+            Err(error) => Err(error),
+        }
+    }
+    /// Reads the one packet that answers a simple command.
+    pub(super) fn verdict(&mut self) -> Result<(), WireError> {
+        let payload = self.channel.read_packet(LOGIN_PACKET, PARTIAL)?;
+        match payload.first() {
+            Some(0x00 | 0xFE) => self.status = Ending::parse(payload)?.status,
+            Some(0xFF) => return Err(SqlError::from_payload(payload)?.into()),
+            _ => return Err(WireError::Malformed("neither OK nor ERR answers the command")),
+        }
+        Ok(())
+    }
+}
