@@ -6,17 +6,29 @@ use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::auth::StoredPassword;
+use wire::auth::{Secret, StoredPassword};
 
-/// A user as sessions need it.
+/// A user as sessions need it: the columns of mysql_users, by their names.
 #[derive(Clone)]
 pub struct User {
     /// How to verify the password.
     pub password: StoredPassword,
+    /// What to log in to servers with, where a backend row of its own says so. Otherwise the client's password serves both.
+    pub backend_secret: Option<Secret>,
+    /// Clients must use TLS.
+    pub use_ssl: bool,
     /// Hostgroup of statements no rule claims.
     pub default_hostgroup: u32,
     /// Schema where the client names none.
     pub default_schema: Option<String>,
+    /// The session may not leave its schema.
+    pub schema_locked: bool,
+    /// Statements of a transaction go where it began, whatever rules say.
+    pub transaction_persistent: bool,
+    /// The session keeps one server connection, and nothing looks at its statements.
+    pub fast_forward: bool,
+    /// Most connections of clients at a time; 0 admits none.
+    pub max_connections: u32,
 }
 
 /// Active frontend users by name.
@@ -55,16 +67,78 @@ impl Config {
         self.variables.store(Arc::new(variables));
         self.version.fetch_add(1, Ordering::AcqRel);
     }
-    /// Puts users in force: active frontend rows.
+    /// Puts users in force: active frontend rows, with the passwords of the backend rows beside them. Sessions that are
+    /// logged in go on as they are.
     pub fn set_users(&self, rows: &[UserRow]) {
-        let users = rows.iter().filter(|row| row.active && row.frontend).map(|row| {
+        let active = || rows.iter().filter(|row| row.active);
+        let backends: HashMap<&str, &str> = active()
+            .filter(|row| row.backend && !row.frontend)
+            .map(|row| (row.username.as_str(), row.password.as_str()))
+            .collect();
+        let users = active().filter(|row| row.frontend).map(|row| {
             let user = User {
                 password: StoredPassword::parse(&row.password),
+                backend_secret: backends.get(row.username.as_str()).and_then(|text| backend_secret(text)),
+                use_ssl: row.use_ssl,
                 default_hostgroup: row.default_hostgroup,
                 default_schema: row.default_schema.clone(),
+                schema_locked: row.schema_locked,
+                transaction_persistent: row.transaction_persistent,
+                fast_forward: row.fast_forward,
+                max_connections: row.max_connections,
             };
             (row.username.clone(), user)
         });
         self.users.store(Arc::new(users.collect()));
+    }
+}
+
+/// What a server can be told of a stored password. A hash proves nothing to a server; the client's own proof may.
+fn backend_secret(text: &str) -> Option<Secret> {
+    match StoredPassword::parse(text) {
+        StoredPassword::Empty => Some(Secret::Empty),
+        StoredPassword::Clear(password) => Some(Secret::Clear(password)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(password: &str, frontend: bool, backend: bool) -> UserRow {
+        UserRow {
+            username: "app".into(),
+            password: password.into(),
+            active: true,
+            use_ssl: false,
+            default_hostgroup: 3,
+            default_schema: None,
+            schema_locked: false,
+            transaction_persistent: true,
+            fast_forward: false,
+            backend,
+            frontend,
+            max_connections: 7,
+            attributes: String::new(),
+            comment: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_backend_row_of_its_own_gives_the_servers_password() {
+        let config = Config::new(Variables::default());
+        let secret = |rows: &[UserRow]| {
+            config.set_users(rows);
+            config.users().get("app").map(|user| user.backend_secret.clone())
+        };
+        assert_eq!(secret(&[row("front", true, true)]), Some(None));
+        let split = [row("front", true, false), row("back", false, true)];
+        assert_eq!(secret(&split), Some(Some(Secret::Clear("back".into()))));
+        let inactive = [row("front", true, false), UserRow { active: false, ..row("back", false, true) }];
+        assert_eq!(secret(&inactive), Some(None));
+        let hash = format!("*{}", "0A".repeat(20));
+        assert_eq!(secret(&[row("front", true, false), row(&hash, false, true)]), Some(None));
+        assert_eq!(secret(&[row("back", false, true)]), None, "no client can be a user of servers alone");
     }
 }

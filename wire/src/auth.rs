@@ -171,6 +171,10 @@ pub struct Account {
 pub trait Accounts: Send + Sync {
     /// The account, or `None` where there is no such (active) user.
     fn find(&self, user: &str) -> Option<Account>;
+    /// Asked once a user has proved who they are: an error is told to the client instead of OK, and ends the login.
+    fn admit(&self, _user: &str) -> Result<(), crate::SqlError> {
+        Ok(())
+    }
 }
 
 fn salted_sha1(nonce: &[u8], hash: &[u8; 20]) -> [u8; 20] {

@@ -42,6 +42,14 @@ pub struct Variables {
     pub max_connections: usize,
     /// mysql-wait_timeout (ms)
     pub wait_timeout: Duration,
+    /// mysql-default_query_timeout (ms): a statement that runs longer is killed on its server
+    pub default_query_timeout: Duration,
+    /// mysql-max_transaction_time (ms)
+    pub max_transaction_time: Duration,
+    /// mysql-max_transaction_idle_time (ms)
+    pub max_transaction_idle_time: Duration,
+    /// mysql-kill_backend_connection_when_disconnect
+    pub kill_backend_connection_when_disconnect: bool,
     /// mysql-have_ssl
     pub have_ssl: bool,
     /// mysql-multiplexing
@@ -109,6 +117,10 @@ impl Default for Variables {
             max_allowed_packet: 67_108_864,
             max_connections: 10_000,
             wait_timeout: ms(28_800_000),
+            default_query_timeout: ms(86_400_000),
+            max_transaction_time: ms(14_400_000),
+            max_transaction_idle_time: ms(14_400_000),
+            kill_backend_connection_when_disconnect: true,
             have_ssl: true,
             multiplexing: true,
             free_connections_pct: 10,

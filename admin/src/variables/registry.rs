@@ -60,6 +60,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Authentication plugin named in the greeting.",
     ),
     var(
+        "mysql-default_query_timeout",
+        Kind::Millis(field!(default_query_timeout), 1_000..=TWENTY_DAYS_MS),
+        "How long a statement may run before it is killed on its server.",
+    ),
+    var(
         "mysql-free_connections_pct",
         Kind::Number(field!(free_connections_pct), 0..=100),
         "Free connections kept to a server, in percent of its max_connections.",
@@ -71,6 +76,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Where clients connect.",
     ),
     var(
+        "mysql-kill_backend_connection_when_disconnect",
+        Kind::Bool(field!(kill_backend_connection_when_disconnect)),
+        "Whether the statement of a client that has gone is killed on its server.",
+    ),
+    var(
         "mysql-max_allowed_packet",
         Kind::Size(field!(max_allowed_packet), 8_192..=1_073_741_824),
         "Largest packet a client may send, in bytes.",
@@ -79,6 +89,16 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-max_connections",
         Kind::Size(field!(max_connections), 1..=1_000_000),
         "Most client connections at a time.",
+    ),
+    var(
+        "mysql-max_transaction_idle_time",
+        Kind::Millis(field!(max_transaction_idle_time), 1_000..=TWENTY_DAYS_MS),
+        "How long a client may be idle inside a transaction.",
+    ),
+    var(
+        "mysql-max_transaction_time",
+        Kind::Millis(field!(max_transaction_time), 1_000..=TWENTY_DAYS_MS),
+        "How long a transaction may be open.",
     ),
     var(
         "mysql-monitor_connect_timeout",

@@ -113,6 +113,9 @@ pub fn login(
         }
         Err(error) => return Err(refuse_garbage(&mut channel, error)),
     };
+    if let Err(error) = accounts.admit(&response.user) {
+        return Err(refuse(&mut channel, error));
+    }
     let reply = Reply {
         channel: &mut channel,
         capabilities: response.capabilities,
