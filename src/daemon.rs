@@ -268,6 +268,7 @@ fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
             false => AuthPlugin::Native,
         },
         tls: variables.have_ssl.then(|| tls.clone()),
+        compress: variables.have_compress,
         timeout: variables.connect_timeout_client,
     }
 }

@@ -34,6 +34,7 @@ pub fn server_options(tls: Option<ServerTls>) -> ServerOptions {
     ServerOptions {
         server_version: "8.4.0-fake".into(),
         default_plugin: AuthPlugin::Native,
+        compress: true,
         tls,
         timeout: PATIENCE,
     }

@@ -1,13 +1,20 @@
 //! Framing: packets over a stream, with sequence numbers and packets of more than 16 MiB.
 
+mod codec;
+mod compression;
+
 use crate::WireError;
 use crate::packet::{HEADER, MAX_PAYLOAD, parse_header, put_framed};
 use crate::socket::{Socket, Stream};
+pub use compression::Algorithm;
+use compression::Compression;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// Buffer memory that an idle connection keeps, in bytes.
+/// Read buffer of a connection that has not needed more, in bytes.
+const FIRST_BUFFER: usize = 1024;
+/// Most buffer memory that an idle connection keeps, in bytes.
 const IDLE_BUFFER: usize = 4 * 1024;
 /// Buffer for forwarding answers that do not fit into the idle one, in bytes.
 const FORWARD_BUFFER: usize = 16 * 1024;
@@ -15,6 +22,7 @@ const FORWARD_BUFFER: usize = 16 * 1024;
 /// One end of a MySQL connection: the stream, a read buffer that stays small while idle, and the sequence number.
 pub struct Channel {
     stream: Stream,
+    compression: Option<Box<Compression>>,
     /// Read buffer; all of it is initialised, `start..end` holds bytes that have not been used.
     input: Vec<u8>,
     start: usize,
@@ -48,6 +56,7 @@ impl Channel {
     fn over(stream: Stream) -> Self {
         Self {
             stream,
+            compression: None,
             input: Vec::new(),
             start: 0,
             end: 0,
@@ -76,6 +85,12 @@ impl Channel {
         let stream = wrap(self.stream.socket().clone())?;
         Ok(Self { sequence: self.sequence, read_ahead: self.read_ahead, ..Self::over(stream) })
     }
+    /// Compresses what follows, both ways, as the login has agreed.
+    pub(crate) fn compress(&mut self, algorithm: Algorithm) {
+        let ahead = self.input.get(self.start..self.end).unwrap_or_default();
+        self.compression = Some(Box::new(Compression::new(algorithm, ahead)));
+        self.start = self.end;
+    }
 
     /// Reads one packet, joined if it came in several parts, and returns its payload, valid until the next call.
     /// `limit` bounds the payload in bytes. Once a first byte has come the rest must follow within
@@ -88,8 +103,12 @@ impl Channel {
     }
     /// As `read_packet` for a command (sequence restarts at 0): the packet is kept as it came, headers
     /// included, so that it can be sent on unchanged. A sequence that does not start at 0 and go up by one is malformed:
-    /// the server it is sent on to would end its connection for it.
+    /// the server it is sent on to would end its connection for it. Clients that compress number their compressed packets
+    /// and are free with these (MySQL's own are): theirs are put right.
     pub fn read_command(&mut self, limit: usize, partial: Duration) -> Result<RawCommand<'_>, WireError> {
+        if let Some(compression) = &mut self.compression {
+            compression.restart();
+        }
         let packet = self.receive(limit, partial, Headers::Keep)?;
         let framed = self.input.get(packet.start..packet.end).unwrap_or_default();
         let head = framed.get(HEADER..HEADER + packet.first).unwrap_or_default();
@@ -102,6 +121,9 @@ impl Channel {
         patience.restore(self.stream.socket())?;
         let packet = received?;
         self.start = packet.end;
+        if let Some(compression) = &mut self.compression {
+            compression.received();
+        }
         Ok(packet)
     }
     fn receive_parts(
@@ -120,7 +142,7 @@ impl Channel {
             let (part, sequence) = parse_header(header);
             self.sequence = sequence.wrapping_add(1);
             if headers == Headers::Keep && sequence != expected {
-                return Err(WireError::Malformed("packets out of order"));
+                self.renumber(at, expected)?;
             }
             expected = expected.wrapping_add(1);
             length += part;
@@ -142,16 +164,23 @@ impl Channel {
             }
         }
     }
+    /// Gives the packet at `at` its right number, where its sender need not have done so.
+    fn renumber(&mut self, at: usize, number: u8) -> Result<(), WireError> {
+        let place = self.input.get_mut(at + HEADER - 1).filter(|_| self.compression.is_some());
+        *place.ok_or(WireError::Malformed("packets out of order"))? = number;
+        self.sequence = number.wrapping_add(1);
+        Ok(())
+    }
     /// Reads until `wanted` bytes of the packet are buffered.
     fn require(&mut self, wanted: usize, patience: &mut Patience) -> Result<(), WireError> {
         while self.end - self.start < wanted {
             let present = self.end - self.start;
-            if present > 0 {
+            if present > 0 || self.compression.as_ref().is_some_and(|inside| inside.buffered() > 0) {
                 patience.begin(self.stream.socket())?;
             }
             if present == 0 || self.end == self.input.len() {
                 // Memory follows what has really come, so that a header alone cannot claim 16 MiB.
-                self.make_room(wanted.min((2 * present).max(IDLE_BUFFER)));
+                self.make_room(wanted.min((2 * present).max(FIRST_BUFFER)));
             }
             let most = if self.read_ahead { usize::MAX } else { wanted - present };
             match self.read_once(most) {
@@ -173,15 +202,19 @@ impl Channel {
             self.end -= self.start;
             self.start = 0;
         }
-        let wanted = wanted.max(self.end + 1).max(IDLE_BUFFER);
+        let wanted = wanted.max(self.end + 1).max(FIRST_BUFFER);
         if wanted > self.input.len() {
             self.input.resize(wanted, 0);
         }
     }
-    /// One read of at most `most` bytes into the free end of the buffer.
+    /// One read of at most `most` bytes into the free end of the buffer. It may bring nothing where packets are compressed.
     fn read_once(&mut self, most: usize) -> Result<(), WireError> {
         let end = self.input.len().min(self.end.saturating_add(most));
         let free = self.input.get_mut(self.end..end).unwrap_or_default();
+        if let Some(compression) = &mut self.compression {
+            self.end += compression.read(&mut self.stream, free)?;
+            return Ok(());
+        }
         let count = loop {
             match self.stream.read(free) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -206,14 +239,20 @@ impl Channel {
     /// Writes framed bytes at once, after anything queued, in as few system calls as possible.
     pub fn write_raw(&mut self, framed: &[u8]) -> Result<(), WireError> {
         if self.output.is_empty() {
-            return write_all(&mut self.stream, framed);
+            return self.write_all(framed);
         }
         if framed.len() <= FORWARD_BUFFER {
             self.queue_raw(framed);
             return self.flush();
         }
         self.flush()?;
-        write_all(&mut self.stream, framed)
+        self.write_all(framed)
+    }
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        match &mut self.compression {
+            None => Ok(self.stream.write_all(bytes)?),
+            Some(compression) => compression.write(&mut self.stream, bytes),
+        }
     }
     /// Bytes queued and not flushed; callers flush when this grows large.
     pub fn queued(&self) -> usize {
@@ -221,8 +260,10 @@ impl Channel {
     }
     /// Writes all that is queued.
     pub fn flush(&mut self) -> Result<(), WireError> {
-        let written = write_all(&mut self.stream, &self.output);
-        self.output.clear();
+        let mut output = std::mem::take(&mut self.output);
+        let written = self.write_all(&output);
+        output.clear();
+        self.output = output;
         written
     }
     /// Reads once, whatever is there (at least one byte), and returns it; for forwarding. `consume` says how much was used.
@@ -231,7 +272,9 @@ impl Channel {
         if self.start == self.end {
             // Most answers are small; one that filled the buffer is worth a larger one.
             let filled = self.end == self.input.len() && self.end > 0;
-            self.make_room(if filled { FORWARD_BUFFER } else { IDLE_BUFFER });
+            self.make_room(if filled { FORWARD_BUFFER } else { FIRST_BUFFER });
+        }
+        while self.start == self.end {
             self.read_once(usize::MAX)?;
         }
         Ok(self.input.get(self.start..self.end).unwrap_or_default())
@@ -240,12 +283,17 @@ impl Channel {
     pub fn consume(&mut self, n: usize) {
         self.start = self.start.saturating_add(n).min(self.end);
     }
-    /// Bytes received and not used yet, which `poll` on the socket does not see: in the buffer and inside TLS.
+    /// Bytes received and not used yet, which `poll` on the socket does not see: in the buffers, inside compression and
+    /// inside TLS.
     pub fn buffered(&self) -> usize {
-        self.end - self.start + self.stream.buffered()
+        let compressed = self.compression.as_ref().map_or(0, |inside| inside.buffered());
+        self.end - self.start + compressed + self.stream.buffered()
     }
     /// Restarts the sequence number, as each command does.
     pub fn reset_sequence(&mut self) {
+        if let Some(compression) = &mut self.compression {
+            compression.restart();
+        }
         self.set_sequence(0);
     }
     /// Sets the sequence number that the next queued packet carries.
@@ -268,6 +316,10 @@ impl Channel {
         if self.output.capacity() > IDLE_BUFFER && self.output.len() <= IDLE_BUFFER {
             self.output.shrink_to(IDLE_BUFFER);
         }
+        if let Some(compression) = &mut self.compression {
+            compression.shrink();
+        }
+        self.stream.shrink();
     }
     /// Ends the connection so that the peer can still read what was written last: closing with bytes unread would
     /// reset it and take the answer along. Reads and drops what comes for at most `time`.
@@ -281,10 +333,6 @@ impl Channel {
         }
         socket.shutdown(Shutdown::Both);
     }
-}
-
-fn write_all(stream: &mut Stream, bytes: &[u8]) -> Result<(), WireError> {
-    Ok(stream.write_all(bytes)?)
 }
 
 /// The time limit on the rest of a packet that has begun. It touches the socket only when a packet does not come in one

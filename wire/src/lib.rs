@@ -9,6 +9,7 @@ mod command;
 pub mod error;
 pub mod login;
 mod packet;
+mod read_ahead;
 pub mod reply;
 pub mod serve;
 pub mod service;

@@ -1,5 +1,6 @@
 //! A TCP socket that several owners may hold: the thread that reads it, and whoever may have to close it.
 
+use crate::read_ahead::ReadAhead;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{SockRef, TcpKeepalive};
@@ -130,7 +131,46 @@ pub enum Stream {
     /// No encryption.
     Plain(Socket),
     /// TLS over the same kind of socket.
-    Tls(Box<native_tls::TlsStream<Socket>>),
+    Tls(Box<native_tls::TlsStream<Buffered>>),
+}
+
+/// A socket below TLS, which reads a record's header and its body one after the other.
+#[derive(Debug)]
+pub struct Buffered {
+    socket: Socket,
+    ahead: ReadAhead,
+}
+
+impl Buffered {
+    pub(crate) fn new(socket: Socket) -> Self {
+        Self { socket, ahead: ReadAhead::default() }
+    }
+}
+
+impl Read for Buffered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.ahead.is_empty() {
+            if buffer.len() >= self.ahead.capacity() {
+                return self.socket.read(buffer);
+            }
+            self.ahead.fill(|free| self.socket.read(free))?;
+        }
+        let count = buffer.len().min(self.ahead.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), self.ahead.data().get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.ahead.consume(count);
+        Ok(count)
+    }
+}
+
+impl Write for Buffered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Stream {
@@ -138,18 +178,25 @@ impl Stream {
     pub fn socket(&self) -> &Socket {
         match self {
             Stream::Plain(socket) => socket,
-            Stream::Tls(tls) => tls.get_ref(),
+            Stream::Tls(tls) => &tls.get_ref().socket,
         }
     }
     /// Whether bytes are encrypted on the wire.
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Stream::Tls(_))
     }
-    /// Decrypted bytes that wait inside TLS, which `poll` on the socket does not see. An error of TLS shows at the next read.
+    /// Bytes that wait inside TLS, decrypted or not, which `poll` on the socket does not see. An error of TLS shows at
+    /// the next read.
     pub fn buffered(&self) -> usize {
         match self {
             Stream::Plain(_) => 0,
-            Stream::Tls(tls) => tls.buffered_read_size().unwrap_or(0),
+            Stream::Tls(tls) => tls.buffered_read_size().unwrap_or(0) + tls.get_ref().ahead.len(),
+        }
+    }
+    /// Frees memory beyond what an idle connection needs.
+    pub(crate) fn shrink(&mut self) {
+        if let Stream::Tls(tls) = self {
+            tls.get_mut().ahead.shrink();
         }
     }
 }

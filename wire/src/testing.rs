@@ -31,6 +31,7 @@ pub(crate) fn options(plugin: AuthPlugin, tls: bool) -> ServerOptions {
     ServerOptions {
         server_version: "8.4.0-test".to_owned(),
         default_plugin: plugin,
+        compress: true,
         tls: tls.then(crate::tls::tests::server_tls),
         timeout: Duration::from_secs(100),
     }

@@ -28,6 +28,7 @@ fn listen() -> Listener {
     let options = ServerOptions {
         server_version: "8.0.11".into(),
         default_plugin: AuthPlugin::Native,
+        compress: true,
         tls: None,
         timeout: Duration::from_secs(10),
     };

@@ -50,6 +50,8 @@ pub struct Variables {
     pub max_transaction_idle_time: Duration,
     /// mysql-kill_backend_connection_when_disconnect
     pub kill_backend_connection_when_disconnect: bool,
+    /// mysql-have_compress
+    pub have_compress: bool,
     /// mysql-have_ssl
     pub have_ssl: bool,
     /// mysql-multiplexing
@@ -121,6 +123,7 @@ impl Default for Variables {
             max_transaction_time: ms(14_400_000),
             max_transaction_idle_time: ms(14_400_000),
             kill_backend_connection_when_disconnect: true,
+            have_compress: true,
             have_ssl: true,
             multiplexing: true,
             free_connections_pct: 10,

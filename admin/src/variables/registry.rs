@@ -69,6 +69,11 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Number(field!(free_connections_pct), 0..=100),
         "Free connections kept to a server, in percent of its max_connections.",
     ),
+    var(
+        "mysql-have_compress",
+        Kind::Bool(field!(have_compress)),
+        "Whether clients may compress their connection.",
+    ),
     var("mysql-have_ssl", Kind::Bool(field!(have_ssl)), "Whether clients are offered TLS."),
     var(
         "mysql-interfaces",

@@ -42,6 +42,7 @@ impl TestServer {
         let options = ServerOptions {
             server_version: "8.0.0-test".into(),
             default_plugin: AuthPlugin::Native,
+            compress: true,
             tls: Some(TLS.clone()),
             timeout: Duration::from_secs(10),
         };

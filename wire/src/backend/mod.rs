@@ -9,7 +9,7 @@ mod tracking;
 
 use crate::auth::Secret;
 use crate::channel::Channel;
-use crate::socket::{Socket, Stream};
+use crate::socket::{Buffered, Socket, Stream};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 pub use exchange::Request;
 use handshake::ServerGreeting;
@@ -161,7 +161,7 @@ fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, W
     // An address is never sent as SNI.
     let address = options.address.ip().to_string();
     let name = if options.server_name.is_empty() { &address } else { options.server_name };
-    match connector.connect(name, socket) {
+    match connector.connect(name, Buffered::new(socket)) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
         Err(error) => Err(crate::tls::handshake_error(error)),
     }

@@ -2,6 +2,7 @@
 
 use super::{Login, ServerOptions};
 use crate::auth::{AuthPlugin, NONCE, Secret};
+use crate::channel::Algorithm;
 use crate::packet::{Fields, put_nul_bytes};
 use crate::{CapabilityFlags, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
 
@@ -74,6 +75,8 @@ pub(super) struct HandshakeResponse {
     /// The client's plugin by name; `None` for clients that know only mysql_native_password.
     pub(super) plugin: Option<Vec<u8>>,
     attributes: Vec<(String, String)>,
+    /// What compresses the connection once the login is done.
+    pub(super) compression: Option<Algorithm>,
 }
 
 impl HandshakeResponse {
@@ -106,7 +109,8 @@ impl HandshakeResponse {
             Vec::new()
         };
         let database = database.filter(|name| !name.is_empty()).map(text);
-        Ok(Self { user, capabilities, collation, auth_response, database, plugin, attributes })
+        let compression = compression(capabilities, &mut fields)?;
+        Ok(Self { user, capabilities, collation, auth_response, database, plugin, attributes, compression })
     }
 
     pub(super) fn into_login(self, secret: Secret) -> Login {
@@ -118,6 +122,23 @@ impl HandshakeResponse {
             secret,
             attributes: self.attributes,
         }
+    }
+}
+
+/// What the client compresses with; the last field is zstd's level.
+fn compression(
+    capabilities: CapabilityFlags,
+    fields: &mut Fields<'_>,
+) -> Result<Option<Algorithm>, WireError> {
+    if capabilities.contains(CapabilityFlags::CLIENT_COMPRESS) {
+        return Ok(Some(Algorithm::Zlib));
+    }
+    if !capabilities.contains(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM) {
+        return Ok(None);
+    }
+    match fields.u8()? {
+        level @ 1..=22 => Ok(Some(Algorithm::Zstd { level })),
+        _ => Err(WireError::Malformed("no compression level of zstd")),
     }
 }
 
@@ -192,6 +213,24 @@ mod tests {
         }
         let old = response(CapabilityFlags::CLIENT_SECURE_CONNECTION, b"bob\0\0");
         assert!(HandshakeResponse::parse(&old, CAPABILITIES).is_err());
+    }
+
+    #[test]
+    fn zlib_is_preferred_and_zstd_has_its_level_last() {
+        let (zlib, zstd) =
+            (CapabilityFlags::CLIENT_COMPRESS, CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM);
+        let offered = CAPABILITIES | zlib | zstd;
+        let asked = |flags, level: &[u8]| {
+            let tail = [b"bob\0\0shop\0mysql_native_password\0\0", level].concat();
+            HandshakeResponse::parse(&response(CAPABILITIES | flags, &tail), offered).map(|r| r.compression)
+        };
+        assert_eq!(asked(CapabilityFlags::empty(), b"").unwrap(), None);
+        assert_eq!(asked(zlib, b"").unwrap(), Some(Algorithm::Zlib));
+        assert_eq!(asked(zlib | zstd, b"\x07").unwrap(), Some(Algorithm::Zlib));
+        assert_eq!(asked(zstd, b"\x07").unwrap(), Some(Algorithm::Zstd { level: 7 }));
+        for level in [&b""[..], b"\0", b"\x17"] {
+            assert!(asked(zstd, level).is_err());
+        }
     }
 
     #[test]

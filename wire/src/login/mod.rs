@@ -6,15 +6,15 @@ mod greeting;
 use crate::auth::{Accounts, AuthPlugin, Secret};
 use crate::channel::Channel;
 use crate::reply::Reply;
-use crate::socket::{Socket, Stream};
+use crate::socket::{Buffered, Socket, Stream};
 use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
 use exchange::Exchange;
 use greeting::{Greeting, HandshakeResponse};
 use std::time::{Duration, Instant};
 
 /// What listeners offer: everything whose answers can be passed on as they are, and nothing that asks the client for
-/// files (LOCAL_FILES) or changes the framing (COMPRESS) or the forms of packets (QUERY_ATTRIBUTES,
-/// OPTIONAL_RESULTSET_METADATA). CLIENT_SSL is added where there is a certificate.
+/// files (LOCAL_FILES) or changes the forms of packets (QUERY_ATTRIBUTES,
+/// OPTIONAL_RESULTSET_METADATA). CLIENT_SSL is added where there is a certificate, [`COMPRESSION`] where it is wanted.
 pub(crate) const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
@@ -33,6 +33,10 @@ pub(crate) const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PA
     .union(CapabilityFlags::CLIENT_SESSION_TRACK)
     .union(CapabilityFlags::CLIENT_DEPRECATE_EOF);
 
+/// Both algorithms. A client that asks for both gets zlib, as from MySQL with its default list.
+const COMPRESSION: CapabilityFlags =
+    CapabilityFlags::CLIENT_COMPRESS.union(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM);
+
 /// The largest packet a client may send before it is logged in, in bytes. Connection attributes make the most of it.
 const LOGIN_PACKET: usize = 64 * 1024;
 
@@ -45,15 +49,18 @@ pub struct ServerOptions {
     pub default_plugin: AuthPlugin,
     /// Certificate for clients that ask for TLS; without it TLS is not offered.
     pub tls: Option<crate::tls::ServerTls>,
+    /// Whether clients may compress.
+    pub compress: bool,
     /// Time for the whole login.
     pub timeout: Duration,
 }
 
 impl ServerOptions {
-    /// What the greeting offers: CLIENT_SSL exactly where there is a certificate.
+    /// What the greeting offers: CLIENT_SSL exactly where there is a certificate, for example.
     fn offered(&self) -> CapabilityFlags {
         let mut offered = CAPABILITIES;
         offered.set(CapabilityFlags::CLIENT_SSL, self.tls.is_some());
+        offered.set(COMPRESSION, self.compress);
         offered
     }
 }
@@ -122,6 +129,9 @@ pub fn login(
         status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
     };
     reply.ok(0, 0, "")?;
+    if let Some(algorithm) = response.compression {
+        channel.compress(algorithm);
+    }
     channel.set_read_ahead(true);
     channel.set_deadline(None);
     Ok((channel, response.into_login(secret)))
@@ -142,7 +152,7 @@ fn receive_response<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Re
 }
 
 fn accept_tls(socket: Socket, acceptor: &native_tls::TlsAcceptor) -> Result<Stream, WireError> {
-    match acceptor.accept(socket) {
+    match acceptor.accept(Buffered::new(socket)) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
         Err(error) => Err(crate::tls::handshake_error(error)),
     }

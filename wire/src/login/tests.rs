@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::{Server, options};
 use mysql::prelude::Queryable;
-use mysql::{Conn, OptsBuilder, SslOpts};
+use mysql::{Compression, Conn, OptsBuilder, SslOpts};
 use std::io::{Read, Write};
 
 fn opts(server: &Server, user: &str, password: &str) -> OptsBuilder {
@@ -30,6 +30,27 @@ fn a_driver_logs_in_with_each_plugin_and_stored_form() {
             }
         }
     }
+}
+
+#[test]
+fn a_driver_may_compress_where_that_is_offered() {
+    for tls in [false, true] {
+        let server = Server::start(options(AuthPlugin::CachingSha2, true));
+        let opts = opts(&server, "clear", "sesame").ssl_opts(tls.then(trusting));
+        let mut conn = Conn::new(opts.compress(Some(Compression::default()))).unwrap();
+        for length in [1, 100, 100_000] {
+            let text = "abcdefg".repeat(length);
+            let answer: Option<String> = conn.query_first(format!("echo {text}")).unwrap();
+            assert_eq!(answer, Some(text));
+        }
+    }
+    let mut options = options(AuthPlugin::Native, false);
+    options.compress = false;
+    let server = Server::start(options);
+    let mut conn =
+        Conn::new(opts(&server, "clear", "sesame").compress(Some(Compression::default()))).unwrap();
+    let answer: Option<String> = conn.query_first("echo hello").unwrap();
+    assert_eq!(answer.as_deref(), Some("hello"));
 }
 
 #[test]
