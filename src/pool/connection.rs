@@ -1,6 +1,7 @@
 //! One backend connection as the pool sees it.
 
 use super::profile::{Identity, Profile};
+use super::statement_cache::StatementCache;
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;
 use std::net::Shutdown;
@@ -82,6 +83,8 @@ pub struct Connection<T> {
     pub identity: Arc<Identity>,
     /// What was set since.
     pub profile: Profile,
+    /// Statements prepared on it.
+    pub statements: StatementCache,
     /// The part others reach.
     pub shared: Arc<Shared>,
 }

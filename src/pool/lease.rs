@@ -3,13 +3,16 @@
 use super::Backends;
 use super::connection::Connection;
 use super::inner::Slot;
-use super::profile::{Profile, Want};
+use super::profile::{Identity, Profile, Want};
+use super::statement_cache::{Caller, StatementCache};
+use super::statements::StatementText;
 use crate::hostgroups::shun_time;
 use mysql_common::collations::{Collation, CollationId};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 use wire::backend::Backend;
+use wire::tracker::Prepared;
 use wire::{Command, WireError};
 
 /// Most bytes that the answer to a setting may have.
@@ -159,12 +162,13 @@ impl Lease {
     /// Makes the connection forget its session (COM_RESET_CONNECTION). The reset also gives up the character set and
     /// collation of the login, and some servers the schema, so these are set again.
     pub fn reset(&mut self, deadline: Instant) -> Result<(), WireError> {
-        let Connection { transport, profile, identity, .. } = &mut self.connection;
+        let Connection { transport, profile, identity, statements, .. } = &mut self.connection;
         let collation = Collation::resolve(CollationId::from(identity.collation));
         if collation.id() == CollationId::UNKNOWN_COLLATION_ID {
             return Err(WireError::Malformed("a collation without a known name cannot be set again"));
         }
         transport.simple(Command::COM_RESET_CONNECTION, b"", deadline)?;
+        statements.clear();
         let names = format!("SET NAMES {} COLLATE {}", collation.charset(), collation.collation());
         transport.query(&names, SETTING_ANSWER, deadline)?;
         profile.settings = Profile::default().settings;
@@ -172,6 +176,34 @@ impl Lease {
             transport.simple(Command::COM_INIT_DB, schema.as_bytes(), deadline)?;
         }
         Ok(())
+    }
+    /// A statement's form on this connection; prepared if need be. After `WireError::Sql` the connection can still be used.
+    pub fn statement(
+        &mut self,
+        text: &Arc<StatementText>,
+        caller: Caller<'_>,
+        deadline: Instant,
+    ) -> Result<Prepared, WireError> {
+        let limit = self.place.backends().config.variables().max_stmts_per_connection;
+        self.connection.statement(text, caller, limit, deadline)
+    }
+    /// Notes that a statement was prepared on it.
+    pub fn add_statement(&mut self, text: &Arc<StatementText>, prepared: Prepared, caller: Caller<'_>) {
+        let limit = self.place.backends().config.variables().max_stmts_per_connection;
+        self.connection.statements.add(text, prepared, caller, limit);
+    }
+    /// The statements prepared on it.
+    pub fn statements(&mut self) -> &mut StatementCache {
+        &mut self.connection.statements
+    }
+    /// Queues the closing of statements, in front of the next command.
+    #[inline]
+    pub fn queue_closes(&mut self) {
+        self.connection.queue_closes();
+    }
+    /// Notes that what the connection was logged in with has changed.
+    pub fn set_identity(&mut self, identity: Arc<Identity>) {
+        self.connection.identity = identity;
     }
     /// Puts the connection back into the pool, which closes it if it or its server is out of use.
     pub fn release(self) {

@@ -12,6 +12,8 @@ mod inner;
 mod lease;
 mod open;
 mod profile;
+mod statement_cache;
+mod statements;
 #[cfg(test)]
 mod tests;
 mod waiters;
@@ -20,6 +22,8 @@ pub use inner::Refusal;
 pub use lease::Lease;
 pub use open::{OpenError, Ticket};
 pub use profile::{Identity, Profile, Want};
+pub use statement_cache::Caller;
+pub use statements::{StatementText, StatementTexts};
 pub use waiters::Waiter;
 
 use crate::config::Config;

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::lease::{Blame, Lease, Place};
 use super::profile::{Profile, Want};
+use super::statement_cache::StatementCache;
 use crate::hostgroups::Endpoint;
 use std::io;
 use std::net::SocketAddr;
@@ -83,8 +84,13 @@ impl Ticket {
         }
         let profile = Profile { schema: want.profile.schema.clone(), ..Profile::default() };
         let shared = Arc::clone(&place.slot.shared);
-        let connection =
-            Connection { transport: backend, identity: Arc::clone(&want.identity), profile, shared };
+        let connection = Connection {
+            transport: backend,
+            identity: Arc::clone(&want.identity),
+            profile,
+            statements: StatementCache::default(),
+            shared,
+        };
         Ok(Lease::new(connection, place))
     }
     fn report(self, failure: WireError) -> OpenError {

@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::inner::{Acquired, Inner, Slot};
+use super::statement_cache::StatementCache;
 use super::*;
 use crate::hostgroups::{ServerStatus, Unavailable};
 use admin::Value;
@@ -51,7 +52,16 @@ impl Fixture {
                 assert!(self.inner.connected(&slot));
                 let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
                 let shared = Arc::clone(&slot.shared);
-                (slot, Connection { transport: name, identity, profile, shared })
+                (
+                    slot,
+                    Connection {
+                        transport: name,
+                        identity,
+                        profile,
+                        statements: StatementCache::default(),
+                        shared,
+                    },
+                )
             }
             Ok(Acquired::Reuse(..)) => panic!("a free connection"),
             Err(refusal) => panic!("{refusal:?}"),

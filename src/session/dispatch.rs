@@ -2,10 +2,10 @@
 
 use super::classify::{Effect, Statement, classify};
 use super::local::{self, Answer};
-use super::state::{Pending, Session, Step};
+use super::state::{Message, Pending, Role, Session, Step};
 use wire::channel::RawCommand;
 use wire::tracker::ResponseTracker;
-use wire::{Command, SqlError, StatusFlags};
+use wire::{Command, SqlError, StatusFlags, WireError};
 
 impl Session<'_> {
     /// Handles one command up to its answer.
@@ -28,45 +28,66 @@ impl Session<'_> {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
                 Err(_) => Effect::State.into(),
             },
+            Command::COM_STMT_PREPARE => return self.prepare(command),
+            Command::COM_STMT_EXECUTE => return self.execute(command),
+            Command::COM_STMT_SEND_LONG_DATA => return self.send_long_data(command),
+            Command::COM_STMT_FETCH => return self.fetch(command),
+            Command::COM_STMT_RESET => return self.reset_statement(command),
+            Command::COM_STMT_CLOSE => return self.close_statement(command),
             // Too long to be judged, or meant to leave something.
-            Command::COM_QUERY | Command::COM_STMT_PREPARE | Command::COM_SET_OPTION => Effect::State.into(),
-            Command::COM_FIELD_LIST
-            | Command::COM_STMT_EXECUTE
-            | Command::COM_STMT_SEND_LONG_DATA
-            | Command::COM_STMT_CLOSE
-            | Command::COM_STMT_RESET
-            | Command::COM_STMT_FETCH => Statement::default(),
+            Command::COM_QUERY | Command::COM_SET_OPTION => Effect::State.into(),
+            Command::COM_FIELD_LIST => Statement::default(),
             _ => return unknown_command(),
         };
-        self.send(code, statement, command.framed)
+        self.send(code, statement, Message::Framed(command.framed), Role::Plain)
     }
     /// Sends a command to a server. It is sent a second time only if the first was cut short by a failing write: a command
     /// that a server has not whole it cannot have executed.
-    fn send(&mut self, command: Command, statement: Statement, framed: &[u8]) -> Step {
+    pub(super) fn send(
+        &mut self,
+        command: Command,
+        statement: Statement,
+        message: Message<'_>,
+        role: Role,
+    ) -> Step {
         if let Err(step) = self.leave_unusable() {
             return step;
-        }
-        let answered = ResponseTracker::expects_answer(command);
-        if self.lease.is_none() && !answered {
-            return Step::Silent;
         }
         let held = self.lease.is_some() && self.must_keep();
         let mut again = true;
         loop {
-            let written = match self.connected(&statement) {
-                Ok(lease) => lease.backend().channel.write_raw(framed),
-                Err(step) => return step,
-            };
-            match written {
-                Ok(()) if answered => {
-                    return Step::Relay(Pending { command, statement, sent: framed.len() as u64 });
+            if let Err(step) = self.connected(&statement) {
+                return step;
+            }
+            match self.write(&message) {
+                Ok(sent) if ResponseTracker::expects_answer(command) => {
+                    return Step::Relay(Pending { command, statement, role, sent });
                 }
-                Ok(()) => return Step::Silent,
+                Ok(_) => return Step::Silent,
+                Err(WireError::Sql(error)) => return self.refused(error),
                 Err(error) if held || !again => return self.lost(&error),
                 Err(_) => self.drop_lease(),
             }
             again = false;
         }
+    }
+    /// Writes a command to the connection in hand; returns its length in bytes.
+    fn write(&mut self, message: &Message<'_>) -> Result<u64, WireError> {
+        match message {
+            Message::Call(call) => self.write_call(call),
+            Message::Framed(framed) => {
+                let Some(lease) = &mut self.lease else { return Err(WireError::Closed) };
+                lease.queue_closes();
+                lease.backend().channel.write_raw(framed)?;
+                Ok(framed.len() as u64)
+            }
+        }
+    }
+    /// The server refused what was to be done before the command, which was not sent.
+    fn refused(&mut self, error: SqlError) -> Step {
+        self.hold.own_diagnostics = true;
+        self.hold.linger = true;
+        Step::Answer(Answer::Error(error))
     }
     /// COM_RESET_CONNECTION: the session starts anew, whatever connection it gets next.
     fn reset(&mut self) -> Step {
@@ -75,6 +96,7 @@ impl Session<'_> {
         self.want.profile.settings = self.settings.texts();
         self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
         self.insert_id = 0;
+        self.statements.clear();
         Step::Answer(Answer::Ok)
     }
 }

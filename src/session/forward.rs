@@ -21,7 +21,12 @@ pub enum Relayed {
 }
 
 /// Passes on the answer to `command`; also returns its bytes so far.
-pub fn relay(client: &mut Channel, backend: &mut Backend, command: Command) -> (Relayed, u64) {
+pub fn relay(
+    client: &mut Channel,
+    backend: &mut Backend,
+    command: Command,
+    new_id: Option<u32>,
+) -> (Relayed, u64) {
     let mut tracker = ResponseTracker::new(command, backend.capabilities);
     let mut received = 0u64;
     loop {
@@ -50,7 +55,14 @@ pub fn relay(client: &mut Channel, backend: &mut Backend, command: Command) -> (
             Err(error) => return (failed(error, received), received),
         };
         let surplus = bytes.len() - used;
-        if client.write_raw(bytes.get(..used).unwrap_or_default()).is_err() {
+        let mut renumbered = Vec::new();
+        let mut passed = bytes.get(..used).unwrap_or_default();
+        if let (Some(id), 0) = (new_id, received) {
+            renumbered.extend_from_slice(passed);
+            renumber(&mut renumbered, id);
+            passed = &renumbered;
+        }
+        if client.write_raw(passed).is_err() {
             return (Relayed::ClientLost, received);
         }
         received += used as u64;
@@ -62,5 +74,12 @@ pub fn relay(client: &mut Channel, backend: &mut Backend, command: Command) -> (
             };
             return (end, received);
         }
+    }
+}
+
+/// Gives the statement of a COM_STMT_PREPARE_OK another id.
+fn renumber(answer: &mut [u8], id: u32) {
+    if let Some([.., 0, a, b, c, d]) = answer.get_mut(..9) {
+        [*a, *b, *c, *d] = id.to_le_bytes();
     }
 }

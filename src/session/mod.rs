@@ -5,16 +5,18 @@ mod dispatch;
 mod forward;
 mod hold;
 mod local;
+mod prepared;
 mod settings;
 mod settle;
 mod state;
+mod statements;
 #[cfg(test)]
 mod tests;
 mod tokens;
 mod wait;
 
 use crate::config::Config;
-use crate::pool::Backends;
+use crate::pool::{Backends, StatementTexts};
 use state::{Session, Step};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,13 +35,14 @@ const GOODBYE: Duration = Duration::from_secs(1);
 pub struct Sessions {
     config: Arc<Config>,
     backends: Arc<Backends>,
+    texts: StatementTexts,
     started: Instant,
 }
 
 impl Sessions {
     /// Shared state of the traffic port.
     pub fn new(config: Arc<Config>, backends: Arc<Backends>) -> Self {
-        Self { config, backends, started: Instant::now() }
+        Self { config, backends, texts: StatementTexts::default(), started: Instant::now() }
     }
     /// Serves one client to its end, on its own thread.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn wire::auth::Accounts) {

@@ -5,7 +5,7 @@ use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::local::Answer;
 use super::settings::{Setting, Settings};
-use super::state::{LASTING, Pending, Session, Step, TRANSACTION};
+use super::state::{LASTING, Pending, Role, Session, Step, TRANSACTION};
 use std::sync::Arc;
 use wire::channel::Channel;
 use wire::tracker::Outcome;
@@ -15,7 +15,7 @@ impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
         let Some(lease) = &mut self.lease else { return Step::End(None) };
-        let (relayed, received) = relay(client, lease.backend(), pending.command);
+        let (relayed, received) = relay(client, lease.backend(), pending.command, pending.role.new_id());
         lease.count(pending.sent, received);
         match relayed {
             Relayed::Done(outcome) => {
@@ -48,7 +48,7 @@ impl Session<'_> {
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
     fn settle(&mut self, pending: Pending, outcome: &Outcome) {
-        let Pending { command, statement, .. } = pending;
+        let Pending { command, statement, role, .. } = pending;
         let Some(lease) = &mut self.lease else { return };
         let before = lease.backend().status;
         if let Some(status) = outcome.status {
@@ -81,8 +81,19 @@ impl Session<'_> {
         self.hold.own_diagnostics |= failed || outcome.warnings != 0;
         self.hold.linger =
             failed || statement.read_by_next || outcome.last_insert_id != 0 || outcome.warnings != 0;
+        self.settle_statement(role, outcome);
         if !self.hold.linger && !self.must_keep() {
             self.give_back();
+        }
+    }
+}
+
+impl Role {
+    /// The id that the client is to know a new statement by.
+    fn new_id(&self) -> Option<u32> {
+        match self {
+            Self::Prepare(preparing) => Some(preparing.id),
+            _ => None,
         }
     }
 }

@@ -19,7 +19,9 @@ use super::Sessions;
 use super::classify::{Effect, Statement};
 use super::hold::Hold;
 use super::local::Answer;
+use super::prepared::{Call, Preparing};
 use super::settings::Settings;
+use super::statements::Statements;
 use super::wait::{Failure, acquire, readable_within};
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Identity, Lease, Profile, Want};
@@ -29,7 +31,7 @@ use std::time::{Duration, Instant};
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
-use wire::{Command, SqlError, StatusFlags, WireError};
+use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
@@ -52,7 +54,30 @@ pub enum Step {
 pub struct Pending {
     pub(super) command: Command,
     pub(super) statement: Statement,
+    pub(super) role: Role,
     pub(super) sent: u64,
+}
+
+/// What the answer to a command means for the session's prepared statements, named by the client's ids.
+pub enum Role {
+    /// Nothing.
+    Plain,
+    /// COM_STMT_PREPARE.
+    Prepare(Preparing),
+    /// COM_STMT_EXECUTE.
+    Execute(u32),
+    /// COM_STMT_FETCH.
+    Fetch(u32),
+    /// COM_STMT_RESET.
+    Reset(u32),
+}
+
+/// A command to be sent.
+pub enum Message<'a> {
+    /// As it came.
+    Framed(&'a [u8]),
+    /// One on a prepared statement, which has another id on each connection.
+    Call(Call<'a>),
 }
 
 /// One client's session.
@@ -68,6 +93,8 @@ pub struct Session<'a> {
     pub(super) hold: Hold,
     pub(super) status: StatusFlags,
     pub(super) insert_id: u64,
+    pub(super) capabilities: CapabilityFlags,
+    pub(super) statements: Statements,
 }
 impl<'a> Session<'a> {
     /// A session after its login; None if the user has vanished meanwhile.
@@ -77,7 +104,8 @@ impl<'a> Session<'a> {
         let schema = login.database.as_deref().or(user.default_schema.as_deref());
         let profile =
             Profile { schema: schema.filter(|name| !name.is_empty()).map(Arc::from), ..Profile::default() };
-        let identity = Identity::new(&login.user, login.secret, login.capabilities, login.collation);
+        let capabilities = login.capabilities;
+        let identity = Identity::new(&login.user, login.secret, capabilities, login.collation);
         Some(Self {
             shared,
             socket,
@@ -90,6 +118,8 @@ impl<'a> Session<'a> {
             hold: Hold::default(),
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             insert_id: 0,
+            capabilities,
+            statements: Statements::default(),
         })
     }
     /// Status flags for answers of our own.

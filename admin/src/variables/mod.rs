@@ -56,6 +56,8 @@ pub struct Variables {
     pub have_ssl: bool,
     /// mysql-multiplexing
     pub multiplexing: bool,
+    /// mysql-max_stmts_per_connection
+    pub max_stmts_per_connection: usize,
     /// mysql-free_connections_pct
     pub free_connections_pct: u32,
     /// mysql-connect_timeout_client (ms): the whole login of a client
@@ -126,6 +128,7 @@ impl Default for Variables {
             have_compress: true,
             have_ssl: true,
             multiplexing: true,
+            max_stmts_per_connection: 20,
             free_connections_pct: 10,
             connect_timeout_client: ms(10_000),
             connect_timeout_server: ms(1_000),

@@ -96,6 +96,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Most client connections at a time.",
     ),
     var(
+        "mysql-max_stmts_per_connection",
+        Kind::Size(field!(max_stmts_per_connection), 1..=1_024),
+        "Most prepared statements kept on one connection to a server.",
+    ),
+    var(
         "mysql-max_transaction_idle_time",
         Kind::Millis(field!(max_transaction_idle_time), 1_000..=TWENTY_DAYS_MS),
         "How long a client may be idle inside a transaction.",

@@ -38,6 +38,7 @@ fn values_outside_the_range_change_nothing() {
         ),
         ("mysql-connect_timeout_client", &["499"]),
         ("mysql-free_connections_pct", &["101"]),
+        ("mysql-max_stmts_per_connection", &["0", "1025"]),
         ("mysql-monitor_threads_max", &["3", "1025"]),
         ("mysql-max_allowed_packet", &["8191", "1073741825"]),
         ("mysql-shun_recovery_time_sec", &["31536001"]),

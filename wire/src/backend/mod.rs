@@ -13,7 +13,6 @@ use crate::socket::{Buffered, Socket, Stream};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 pub use exchange::Request;
 use handshake::ServerGreeting;
-pub use prepare::Statement;
 pub use query::TextResult;
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io;

@@ -1,0 +1,222 @@
+//! The commands of prepared statements. A client's statement is not bound to a connection: whichever the session gets, it is
+//! prepared there when it is run. Only parameters that come in pieces and rows that are fetched bind the session to one.
+
+use super::classify::{Statement, classify};
+use super::hold::Reason;
+use super::local::Answer;
+use super::state::{Message, Role, Session, Step};
+use super::statements::{self, Open};
+use crate::pool::{Caller, Lease, StatementText};
+use std::sync::Arc;
+use std::time::Instant;
+use wire::channel::RawCommand;
+use wire::statement::{Execute, joined, long_data_parameter, rewrite, statement_id};
+use wire::tracker::Outcome;
+use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+
+/// A command on a statement, to be sent under the id that it has on the connection.
+pub struct Call<'a> {
+    text: Arc<StatementText>,
+    id: u32,
+    front: Option<Execute<'a>>,
+    framed: &'a [u8],
+}
+
+/// A statement that is being prepared for the client.
+pub struct Preparing {
+    /// The client's id of it.
+    pub id: u32,
+    text: Arc<StatementText>,
+    statement: Statement,
+}
+
+impl Session<'_> {
+    /// COM_STMT_PREPARE.
+    pub(super) fn prepare(&mut self, command: &RawCommand<'_>) -> Step {
+        if self.statements.is_full() {
+            return refuse(statements::too_many());
+        }
+        let payload = joined(command.framed);
+        let sql = payload.get(1..).unwrap_or_default();
+        let plain_backslash = self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
+        let preparing = Preparing {
+            id: self.statements.next_id(),
+            text: self.shared.texts.get(sql, &self.want.profile),
+            statement: classify(sql, plain_backslash),
+        };
+        let role = Role::Prepare(preparing);
+        self.send(Command::COM_STMT_PREPARE, Statement::default(), Message::Framed(command.framed), role)
+    }
+    /// COM_STMT_EXECUTE.
+    pub(super) fn execute(&mut self, command: &RawCommand<'_>) -> Step {
+        let Some(id) = statement_id(command.head) else { return refuse(statements::malformed()) };
+        let id = self.statements.meant(id);
+        let named = self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+        let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
+        if let Some(error) = &open.failed {
+            return refuse(error.clone());
+        }
+        let Ok(front) = Execute::parse(command.head, open.parameters, named) else {
+            return refuse(statements::malformed());
+        };
+        if !open.learn_types(&front) {
+            return refuse(statements::untyped());
+        }
+        let (text, statement) = (Arc::clone(&open.text), open.statement.clone());
+        let call = Call { text, id, front: Some(front), framed: command.framed };
+        self.send(Command::COM_STMT_EXECUTE, statement, Message::Call(call), Role::Execute(id))
+    }
+    /// COM_STMT_SEND_LONG_DATA, which has no answer: what goes wrong is told when the statement is executed.
+    pub(super) fn send_long_data(&mut self, command: &RawCommand<'_>) -> Step {
+        let (Some(id), Some(parameter)) = (statement_id(command.head), long_data_parameter(command.head))
+        else {
+            return refuse(statements::malformed());
+        };
+        let id = self.statements.meant(id);
+        let Some(open) = self.statements.get(id) else { return Step::Silent };
+        if open.failed.is_some() {
+            return Step::Silent;
+        }
+        if parameter >= open.parameters {
+            open.failed = Some(statements::no_such_parameter());
+            return Step::Silent;
+        }
+        let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
+        let sent = self.send(
+            Command::COM_STMT_SEND_LONG_DATA,
+            Statement::default(),
+            Message::Call(call),
+            Role::Plain,
+        );
+        let Some(open) = self.statements.get(id) else { return Step::End(None) };
+        match sent {
+            Step::Answer(Answer::Error(error)) => {
+                open.failed = Some(error);
+                Step::Silent
+            }
+            Step::Silent => {
+                open.long_data = true;
+                self.note_underway(id);
+                Step::Silent
+            }
+            step => step,
+        }
+    }
+    /// COM_STMT_FETCH.
+    pub(super) fn fetch(&mut self, command: &RawCommand<'_>) -> Step {
+        // Id and number of rows.
+        let (Some(id), true) = (statement_id(command.head), command.length >= 9) else {
+            return refuse(statements::malformed());
+        };
+        let id = self.statements.meant(id);
+        let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
+        if !open.cursor {
+            return refuse(statements::no_cursor(id));
+        }
+        let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
+        self.send(Command::COM_STMT_FETCH, Statement::default(), Message::Call(call), Role::Fetch(id))
+    }
+    /// COM_STMT_RESET: takes back what was sent in pieces and closes the cursor, where there is any of that.
+    pub(super) fn reset_statement(&mut self, command: &RawCommand<'_>) -> Step {
+        let Some(id) = statement_id(command.head) else { return refuse(statements::malformed()) };
+        let id = self.statements.meant(id);
+        let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
+        open.failed = None;
+        if !open.is_busy() {
+            return Step::Answer(Answer::Ok);
+        }
+        let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
+        self.send(Command::COM_STMT_RESET, Statement::default(), Message::Call(call), Role::Reset(id))
+    }
+    /// COM_STMT_CLOSE, which has no answer. Connections close the statement themselves once no session has it open.
+    pub(super) fn close_statement(&mut self, command: &RawCommand<'_>) -> Step {
+        let Some(id) = statement_id(command.head) else { return refuse(statements::malformed()) };
+        let Some(open) = self.statements.remove(self.statements.meant(id)) else { return Step::Silent };
+        if open.is_busy()
+            && let Some(lease) = &mut self.lease
+        {
+            // Another session may have it open as well, and must not find what is underway.
+            lease.statements().remove(&open.text);
+            self.sync_hold();
+            if !self.hold.linger && !self.must_keep() {
+                self.give_back();
+            }
+        }
+        Step::Silent
+    }
+    /// Notes what a command on a statement has led to.
+    pub(super) fn settle_statement(&mut self, role: Role, outcome: &Outcome) {
+        let Some(lease) = &mut self.lease else { return };
+        let has = |flag| outcome.status.is_some_and(|status| status.contains(flag));
+        let (id, cursor) = match role {
+            Role::Plain => return,
+            Role::Prepare(Preparing { id, text, statement }) => {
+                if let Some(prepared) = outcome.prepared {
+                    let caller = Caller { session: self.id, types: &[] };
+                    lease.add_statement(&text, prepared, caller);
+                    self.statements.insert(id, Open::new(text, statement, prepared.parameters));
+                }
+                return;
+            }
+            Role::Execute(id) => (id, has(StatusFlags::SERVER_STATUS_CURSOR_EXISTS)),
+            Role::Fetch(id) => (id, !has(StatusFlags::SERVER_STATUS_LAST_ROW_SENT)),
+            Role::Reset(id) => (id, false),
+        };
+        let Some(open) = self.statements.get(id) else { return };
+        let was_busy = open.is_busy();
+        let failed = outcome.error.is_some();
+        (open.long_data, open.cursor) = (false, cursor && !failed);
+        if was_busy && failed {
+            // What went wrong with data in pieces stays with the server's statement.
+            lease.statements().remove(&open.text);
+        }
+        if was_busy || open.is_busy() {
+            self.note_underway(id);
+        }
+    }
+    /// Keeps the connection, and the statement on it, for as long as something is underway.
+    fn note_underway(&mut self, id: u32) {
+        if let (Some(lease), Some(open)) = (&mut self.lease, self.statements.get(id)) {
+            lease.statements().set_busy(&open.text, open.is_busy());
+        }
+        self.sync_hold();
+    }
+    fn sync_hold(&mut self) {
+        let (long_data, cursor) = self.statements.underway();
+        for (reason, underway) in [(Reason::LongData, long_data), (Reason::Cursor, cursor)] {
+            match underway {
+                true => self.hold.add(reason),
+                false => self.hold.reasons.remove(reason),
+            }
+        }
+    }
+    /// Writes a command on a statement to the connection in hand. `WireError::Sql`: the statement cannot be prepared there.
+    pub(super) fn write_call(&mut self, call: &Call<'_>) -> Result<u64, WireError> {
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        let (Some(lease), Some(open)) = (&mut self.lease, self.statements.get(call.id)) else {
+            return Err(WireError::Closed);
+        };
+        let caller = Caller { session: self.id, types: &open.types };
+        let prepared = lease.statement(&call.text, caller, deadline)?;
+        if prepared.parameters != open.parameters {
+            return Err(statements::changed().into());
+        }
+        write_as(lease, prepared.id, call, &open.types)
+    }
+}
+
+fn write_as(lease: &mut Lease, id: u32, call: &Call<'_>, types: &[u8]) -> Result<u64, WireError> {
+    let (mut with, mut front) = (Vec::new(), Vec::new());
+    lease.queue_closes();
+    let backend = lease.backend();
+    let named = backend.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+    let range = call.front.as_ref().map_or(0..0, |execute| execute.adapt(types, named, &mut with));
+    let rest = rewrite(call.framed, id, range, &with, &mut front);
+    backend.channel.queue_raw(&front);
+    backend.channel.write_raw(rest)?;
+    Ok((front.len() + rest.len()) as u64)
+}
+
+fn refuse(error: SqlError) -> Step {
+    Step::Answer(Answer::Error(error))
+}
