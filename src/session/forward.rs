@@ -1,9 +1,9 @@
 //! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
 
+use wire::WireError;
 use wire::backend::Backend;
 use wire::channel::Channel;
-use wire::tracker::{Outcome, Progress, ResponseTracker};
-use wire::{Command, WireError};
+use wire::tracker::{Fed, Outcome, Progress, ResponseTracker};
 
 /// Where a packet's header has its sequence number.
 const SEQUENCE: usize = 3;
@@ -12,74 +12,108 @@ const SEQUENCE: usize = 3;
 pub enum Relayed {
     /// The client has all of it.
     Done(Outcome),
-    /// The server failed before it said anything.
+    /// The server failed before the client was told anything.
     Unanswered(WireError),
     /// The server failed in the middle of its answer, so that the client's stream is beyond repair.
     Truncated(WireError),
-    /// The client failed; the rest of the answer is still to come.
+    /// The client failed, or took nothing for its time limit; the rest of the answer is still to come.
     ClientLost,
+    /// [`Tick::Cancel`]; the rest of the answer is still to come.
+    Cancelled,
 }
 
-/// Passes on the answer to `command`; also returns its bytes so far.
+/// What to do while a server is silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tick {
+    /// Go on waiting.
+    Continue,
+    /// Give the answer up.
+    Cancel,
+}
+
+/// Bytes of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// Bytes that came from the server.
+    pub received: u64,
+    /// Bytes that went to the client.
+    pub sent: u64,
+}
+
+/// Passes on the answer that `tracker` follows. `tick` is asked whenever the time limit of the server's socket has passed
+/// without a byte.
 pub fn relay(
     client: &mut Channel,
     backend: &mut Backend,
-    command: Command,
-    new_id: Option<u32>,
-) -> (Relayed, u64) {
-    let mut tracker = ResponseTracker::new(command, backend.capabilities);
-    let mut received = 0u64;
-    loop {
-        let failed = |error, received| match received {
-            0 => Relayed::Unanswered(error),
-            _ => Relayed::Truncated(error),
-        };
-        let bytes = match backend.channel.fill() {
-            Ok(bytes) => bytes,
-            Err(error) => return (failed(error, received), received),
-        };
-        // Answers are numbered from 1: 0 is what a server says unasked, before it closes an idle connection or one it kills.
-        if received == 0 && bytes.get(SEQUENCE) == Some(&0) {
-            return (Relayed::Unanswered(WireError::Closed), received);
-        }
-        let (used, done) = match tracker.feed(bytes) {
-            Ok(Progress::More) => (bytes.len(), false),
-            Ok(Progress::Done(used)) => (used.min(bytes.len()), true),
+    mut tracker: ResponseTracker<'_>,
+    mut tick: impl FnMut() -> Tick,
+) -> (Relayed, Volume) {
+    let mut volume = Volume::default();
+    let end = loop {
+        match pass(client, &mut backend.channel, &mut tracker, &mut volume) {
+            Ok(Progress::More) => {}
+            Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
             // Connections are opened without LOCAL_FILES.
             Ok(Progress::FileWanted(_)) => {
-                return (
-                    failed(WireError::Malformed("a request for a file, which was not offered"), received),
-                    received,
-                );
+                break failed(WireError::Malformed("a request for a file, which was not offered"), volume);
             }
-            Err(error) => return (failed(error, received), received),
-        };
-        let surplus = bytes.len() - used;
-        let mut renumbered = Vec::new();
-        let mut passed = bytes.get(..used).unwrap_or_default();
-        if let (Some(id), 0) = (new_id, received) {
-            renumbered.extend_from_slice(passed);
-            renumber(&mut renumbered, id);
-            passed = &renumbered;
+            Err(Failed::Client) => break Relayed::ClientLost,
+            Err(Failed::Server(error)) if error.is_timeout() => match tick() {
+                Tick::Continue => {}
+                Tick::Cancel => break Relayed::Cancelled,
+            },
+            Err(Failed::Server(error)) => break failed(error, volume),
         }
-        if client.write_raw(passed).is_err() {
-            return (Relayed::ClientLost, received);
-        }
-        received += used as u64;
-        backend.channel.consume(used);
-        if done {
-            let end = match surplus {
-                0 => Relayed::Done(tracker.outcome().clone()),
-                _ => Relayed::Truncated(WireError::Malformed("bytes after the end of an answer")),
-            };
-            return (end, received);
-        }
+    };
+    (end, volume)
+}
+
+/// Who cannot go on.
+enum Failed {
+    Client,
+    Server(WireError),
+}
+
+fn failed(error: WireError, volume: Volume) -> Relayed {
+    match volume.sent {
+        0 => Relayed::Unanswered(error),
+        _ => Relayed::Truncated(error),
     }
 }
 
-/// Gives the statement of a COM_STMT_PREPARE_OK another id.
-fn renumber(answer: &mut [u8], id: u32) {
-    if let Some([.., 0, a, b, c, d]) = answer.get_mut(..9) {
-        [*a, *b, *c, *d] = id.to_le_bytes();
+/// Passes on what one read from the server gives.
+fn pass(
+    client: &mut Channel,
+    server: &mut Channel,
+    tracker: &mut ResponseTracker<'_>,
+    volume: &mut Volume,
+) -> Result<Progress, Failed> {
+    let bytes = server.fill().map_err(Failed::Server)?;
+    // Answers are numbered from 1: 0 is what a server says unasked, before it closes an idle connection or one it kills.
+    if volume.received == 0 && bytes.get(SEQUENCE) == Some(&0) {
+        return Err(Failed::Server(WireError::Closed));
+    }
+    let queued = client.queued();
+    let Fed { progress, rewritten } = tracker.feed(bytes, client.output()).map_err(Failed::Server)?;
+    let (used, is_end) = match progress {
+        Progress::More => (bytes.len(), false),
+        Progress::Done(used) => (used, true),
+        Progress::FileWanted(used) => (used, false),
+    };
+    let surplus = bytes.len() - used;
+    let (written, length) = match rewritten {
+        true => {
+            let length = client.queued() - queued;
+            (client.flush(), length)
+        }
+        false => (client.write_raw(bytes.get(..used).unwrap_or_default()), used),
+    };
+    written.map_err(|_| Failed::Client)?;
+    volume.received += used as u64;
+    volume.sent += length as u64;
+    server.consume(used);
+    match is_end && surplus > 0 {
+        true => Err(Failed::Server(WireError::Malformed("bytes after the end of an answer"))),
+        false => Ok(progress),
     }
 }

@@ -1,22 +1,26 @@
 //! The answer to a command, and its consequences for the session and for the connection in its hands.
 
 use super::classify::Effect;
-use super::forward::{Relayed, relay};
+use super::forward::{Relayed, Tick, relay};
 use super::hold::Reason;
 use super::local::Answer;
 use super::settings::{Setting, Settings};
 use super::state::{LASTING, Pending, Role, Session, Step, TRANSACTION};
 use std::sync::Arc;
 use wire::channel::Channel;
-use wire::tracker::Outcome;
+use wire::tracker::{Outcome, ResponseTracker, Sides};
 use wire::{Command, SqlError, StatusFlags, WireError};
 
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
         let Some(lease) = &mut self.lease else { return Step::End(None) };
-        let (relayed, received) = relay(client, lease.backend(), pending.command, pending.role.new_id());
-        lease.count(pending.sent, received);
+        let backend = lease.backend();
+        let statement = pending.role.new_id();
+        let sides = Sides { status: backend.status, statement, ..Sides::same(backend.capabilities) };
+        let tracker = ResponseTracker::new(pending.command, sides);
+        let (relayed, volume) = relay(client, backend, tracker, || Tick::Continue);
+        lease.count(pending.sent, volume.received);
         match relayed {
             Relayed::Done(outcome) => {
                 self.settle(pending, &outcome);
@@ -28,7 +32,7 @@ impl Session<'_> {
                 self.drop_lease();
                 Step::End(None)
             }
-            Relayed::ClientLost => {
+            Relayed::ClientLost | Relayed::Cancelled => {
                 self.drop_lease();
                 Step::End(None)
             }

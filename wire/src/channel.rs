@@ -254,6 +254,10 @@ impl Channel {
             Some(compression) => compression.write(&mut self.stream, bytes),
         }
     }
+    /// What is queued; framed bytes may be added, as `queue_raw` does.
+    pub fn output(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
     /// Bytes queued and not flushed; callers flush when this grows large.
     pub fn queued(&self) -> usize {
         self.output.len()
@@ -268,7 +272,7 @@ impl Channel {
     }
     /// Reads once, whatever is there (at least one byte), and returns it; for forwarding. `consume` says how much was used.
     /// Bytes that are buffered and not consumed are returned first, without a read.
-    pub fn fill(&mut self) -> Result<&[u8], WireError> {
+    pub fn fill(&mut self) -> Result<&mut [u8], WireError> {
         if self.start == self.end {
             // Most answers are small; one that filled the buffer is worth a larger one.
             let filled = self.end == self.input.len() && self.end > 0;
@@ -277,7 +281,7 @@ impl Channel {
         while self.start == self.end {
             self.read_once(usize::MAX)?;
         }
-        Ok(self.input.get(self.start..self.end).unwrap_or_default())
+        Ok(self.input.get_mut(self.start..self.end).unwrap_or_default())
     }
     /// Marks the first `n` buffered bytes as used.
     pub fn consume(&mut self, n: usize) {

@@ -99,7 +99,6 @@ pub(super) struct Entry<'a> {
     /// What follows its type and length.
     pub(super) data: &'a [u8],
     /// All of it.
-    #[allow(dead_code)]
     pub(super) whole: &'a [u8],
 }
 

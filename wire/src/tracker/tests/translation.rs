@@ -1,0 +1,262 @@
+//! Answers as MySQL 9.7 and MariaDB 10.11 send them, and what clients of other capabilities must see.
+
+use super::super::*;
+use super::{framed, relay_in_pieces};
+use crate::CapabilityFlags;
+use crate::packet::{MAX_PAYLOAD, put_lenenc_bytes};
+use Command::*;
+
+pub(super) const NONE: CapabilityFlags = CapabilityFlags::empty();
+pub(super) const DEPRECATES: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF;
+pub(super) const TRACKS: CapabilityFlags = CapabilityFlags::CLIENT_SESSION_TRACK;
+pub(super) const BOTH: CapabilityFlags = DEPRECATES.union(TRACKS);
+/// One column, a: as MySQL defines it, without names of schema and table.
+pub(super) const COLUMN: &[u8] = b"\x03def\0\0\0\x01a\x01a\x0c?\0\x0b\0\0\0\x03\0\0\0\0\0";
+
+pub(super) fn sides(server: CapabilityFlags, client: CapabilityFlags) -> Sides<'static> {
+    Sides { server, client, ..Sides::same(NONE) }
+}
+fn stream(packets: &[&[u8]]) -> Vec<u8> {
+    framed(&packets.iter().map(|packet| packet.to_vec()).collect::<Vec<_>>())
+}
+/// Demands that the answer `from` becomes `to`, in one piece and in pieces of all small sizes; returns what it said.
+#[track_caller]
+fn becomes(command: Command, sides: Sides<'_>, from: &[&[u8]], to: &[&[u8]]) -> Outcome {
+    let (from, to) = (stream(from), stream(to));
+    let (sent, said) = relay_in_pieces(command, sides, &from, &[from.len()]);
+    assert_eq!(sent.escape_ascii().to_string(), to.escape_ascii().to_string());
+    for piece in 1..=12 {
+        let (sent, said_in_pieces) = relay_in_pieces(command, sides, &from, &[piece]);
+        assert_eq!(sent, to, "in pieces of {piece}");
+        assert_eq!(said_in_pieces, said, "in pieces of {piece}");
+    }
+    said
+}
+
+#[test]
+fn result_sets_get_and_lose_their_eof() {
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, b"\x017", b"\xfe\0\0\x0a\0\0\0", b"\0\x01\0\x02\0\0\0"];
+    let classic: &[&[u8]] =
+        &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x017", b"\xfe\0\0\x0a\0", b"\0\x01\0\x02\0\0\0"];
+    let said = becomes(COM_QUERY, sides(DEPRECATES, NONE), modern, classic);
+    assert_eq!((said.rows, said.affected_rows, said.last_result), (1, 1, None));
+    assert_eq!(becomes(COM_QUERY, sides(NONE, DEPRECATES), classic, modern), said);
+    assert_eq!(becomes(COM_QUERY, sides(NONE, NONE), classic, classic), said);
+}
+
+#[test]
+fn an_empty_result_has_the_status_of_its_end_twice() {
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x22\0\x03\0"];
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x22\0", b"\xfe\x03\0\x22\0"];
+    becomes(COM_QUERY, sides(DEPRECATES, NONE), modern, classic);
+}
+
+#[test]
+fn an_error_comes_where_rows_are_expected() {
+    let error: &[u8] = b"\xff\xda\x04#21000Subquery returns more than 1 row";
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, error];
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", error];
+    assert_eq!(becomes(COM_QUERY, sides(DEPRECATES, NONE), modern, classic).error.unwrap().code, 1242);
+    becomes(COM_QUERY, sides(NONE, DEPRECATES), classic, modern);
+    becomes(COM_QUERY, sides(DEPRECATES, NONE), &[error], &[error]);
+}
+
+#[test]
+fn prepared_statements_have_an_eof_after_each_list() {
+    let parameter: &[u8] = b"\x03def\0\0\0\x01?\0\x0c?\0\x15\0\0\0\x08\x80\0\0\0\0";
+    let eof: &[u8] = b"\xfe\0\0\x02\0";
+    for (columns, parameters) in [(0, 0), (1, 0), (0, 2), (2, 1)] {
+        let (mut modern, mut classic) = (Vec::new(), Vec::new());
+        for (count, definition) in [(parameters, parameter), (columns, COLUMN)] {
+            for packets in [&mut modern, &mut classic] {
+                packets.extend(std::iter::repeat_n(definition, count));
+            }
+            classic.extend((count > 0).then_some(eof));
+        }
+        let (columns, parameters) = (columns as u8, parameters as u8);
+        let [theirs, ours] = [1, 0x2A].map(|id| [0, id, 0, 0, 0, columns, 0, parameters, 0, 0, 0, 0]);
+        let [mut sent, mut expected] = [vec![&theirs[..]], vec![&ours[..]]];
+        sent.extend_from_slice(&modern);
+        expected.extend_from_slice(&classic);
+        let renumbered = Sides { statement: Some(0x2A), ..sides(BOTH, NONE) };
+        let said = becomes(COM_STMT_PREPARE, renumbered, &sent, &expected);
+        assert_eq!(
+            said.prepared,
+            Some(Prepared { id: 1, parameters: parameters.into(), columns: columns.into() })
+        );
+        becomes(COM_STMT_PREPARE, Sides { statement: Some(1), ..sides(NONE, BOTH) }, &expected, &sent);
+    }
+}
+
+#[test]
+fn a_cursor_leaves_one_eof_and_fetch_another() {
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x62\0\0\0"];
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x62\0"];
+    becomes(COM_STMT_EXECUTE, sides(DEPRECATES, NONE), modern, classic);
+    becomes(COM_STMT_EXECUTE, sides(NONE, DEPRECATES), classic, modern);
+    let modern: &[&[u8]] = &[b"\0\0\x01\0\0\0", b"\0\0\x02\0\0\0", b"\xfe\0\0\x82\0\0\0"];
+    let classic: &[&[u8]] = &[b"\0\0\x01\0\0\0", b"\0\0\x02\0\0\0", b"\xfe\0\0\x82\0"];
+    assert_eq!(becomes(COM_STMT_FETCH, sides(DEPRECATES, NONE), modern, classic).rows, 2);
+    becomes(COM_STMT_FETCH, sides(NONE, DEPRECATES), classic, modern);
+}
+
+#[test]
+fn out_parameters_are_told_before_their_row() {
+    // CALL of a procedure with a SELECT and an OUT parameter; MySQL's last EOF of the parameters promises nothing.
+    let modern: &[&[u8]] = &[
+        b"\x01",
+        COLUMN,
+        b"\0\0\x07\0\0\0",
+        b"\xfe\0\0\x0a\0\0\0",
+        b"\x01",
+        COLUMN,
+        b"\0\0\x05\0\0\0",
+        b"\xfe\0\0\x0a\x10\0\0",
+        b"\0\0\0\x02\0\0\0",
+    ];
+    let classic = |last: &'static [u8]| -> Vec<&[u8]> {
+        vec![
+            b"\x01",
+            COLUMN,
+            b"\xfe\0\0\x0a\0",
+            b"\0\0\x07\0\0\0",
+            b"\xfe\0\0\x0a\0",
+            b"\x01",
+            COLUMN,
+            b"\xfe\0\0\x0a\x10",
+            b"\0\0\x05\0\0\0",
+            last,
+            b"\0\0\0\x02\0\0\0",
+        ]
+    };
+    let said = becomes(COM_STMT_EXECUTE, sides(DEPRECATES, NONE), modern, &classic(b"\xfe\0\0\x0a\x10"));
+    assert_eq!((said.rows, said.last_result), (2, None));
+    becomes(COM_STMT_EXECUTE, sides(NONE, DEPRECATES), &classic(b"\xfe\0\0\x02\0"), modern);
+    becomes(COM_STMT_EXECUTE, sides(NONE, DEPRECATES), &classic(b"\xfe\0\0\x0a\x10"), modern);
+}
+
+#[test]
+fn lone_endings_change_their_form() {
+    for command in [COM_SET_OPTION, COM_DEBUG] {
+        becomes(command, sides(DEPRECATES, NONE), &[b"\xfe\0\0\x02\0\x01\0"], &[b"\xfe\x01\0\x02\0"]);
+        becomes(command, sides(NONE, DEPRECATES), &[b"\xfe\x01\0\x02\0"], &[b"\xfe\0\0\x02\0\x01\0"]);
+    }
+    let modern: &[&[u8]] = &[COLUMN, COLUMN, b"\xfe\0\0\x02\0\0\0"];
+    becomes(COM_FIELD_LIST, sides(DEPRECATES, NONE), modern, &[COLUMN, COLUMN, b"\xfe\0\0\x02\0"]);
+    let text: &[u8] = b"Uptime: 982  Threads: 2";
+    becomes(COM_STATISTICS, sides(BOTH, NONE), &[text], &[text]);
+}
+
+/// SET sql_mode='', time_zone='+01:00' with everything tracked, on MySQL and on MariaDB.
+pub(super) const SET: [&[u8]; 2] = [
+    b"\0\0\0\x02@\0\0\x004\0\n\x08sql_mode\0\0\x10\x0cstatement_id\x0222\0\x11\ttime_zone\x06+01:00\x02\x011",
+    b"\0\0\0\x02@\0\0\0\"\0\n\x08sql_mode\0\0\x11\ttime_zone\x06+01:00\x02\x011",
+];
+
+#[test]
+fn a_client_is_told_of_what_it_would_be_told() {
+    let usual = Notices::new("time_zone,autocommit,character_set_client", "1", "0", "OFF");
+    let nothing = Notices::new("", "0", "0", "OFF");
+    for set in SET {
+        let filtered = |notices| Sides { notices: Some(notices), ..Sides::same(BOTH) };
+        let to: &[u8] = b"\0\0\0\x02@\0\0\0\x13\0\x11\ttime_zone\x06+01:00";
+        let said = becomes(COM_QUERY, filtered(&usual), &[set], &[to]);
+        let variables = [("sql_mode", ""), ("time_zone", "+01:00")];
+        assert_eq!(
+            said.changes.variables,
+            variables.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
+        assert!(said.changes.state_changed);
+        becomes(COM_QUERY, filtered(&nothing), &[set], &[b"\0\0\0\x02\0\0\0"]);
+        becomes(COM_QUERY, sides(BOTH, DEPRECATES), &[set], &[b"\0\0\0\x02\0\0\0"]);
+        assert_eq!(becomes(COM_QUERY, Sides::same(BOTH), &[set], &[set]), said);
+    }
+}
+
+#[test]
+fn texts_stay_where_session_data_go() {
+    let nothing = Notices::new("", "0", "0", "OFF");
+    let from: &[u8] =
+        b"\0\x02\x01\x02@\0\0&Records: 2  Duplicates: 0  Warnings: 0\x12\0\x10\x0cstatement_id\x0226";
+    let to: &[u8] = b"\0\x02\x01\x02\0\0\0&Records: 2  Duplicates: 0  Warnings: 0";
+    let said = becomes(COM_QUERY, Sides { notices: Some(&nothing), ..Sides::same(BOTH) }, &[from], &[to]);
+    assert_eq!((said.affected_rows, said.last_insert_id), (2, 1));
+    becomes(COM_QUERY, sides(BOTH, NONE), &[from], &[to]);
+    becomes(COM_QUERY, sides(NONE, BOTH), &[to], &[to]);
+    // A server that takes the manual at its word.
+    becomes(
+        COM_QUERY,
+        sides(NONE, BOTH),
+        &[b"\0\x02\x01\x02\0\0\0Records: 2"],
+        &[b"\0\x02\x01\x02\0\0\0\x0aRecords: 2"],
+    );
+}
+
+#[test]
+fn session_data_at_the_end_of_rows_go_with_the_ok() {
+    let from: &[&[u8]] = &[
+        b"\x01",
+        COLUMN,
+        b"\x012",
+        b"\xfe\0\0\x01@\0\0\0\x1d\0\x10\x0cstatement_id\x0231\x05\t\x08I_R___S_",
+    ];
+    let usual = Notices::new("autocommit", "1", "0", "STATE");
+    let filtered = Sides { notices: Some(&usual), ..Sides::same(BOTH) };
+    let to: &[&[u8]] = &[b"\x01", COLUMN, b"\x012", b"\xfe\0\0\x01@\0\0\0\x0b\x05\t\x08I_R___S_"];
+    let said = becomes(COM_QUERY, filtered, from, to);
+    assert_eq!(said.changes.transaction_state.as_deref(), Some("I_R___S_"));
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x012", b"\xfe\0\0\x01\0"];
+    becomes(COM_QUERY, Sides { client: TRACKS, ..filtered }, from, classic);
+}
+
+#[test]
+fn unknown_entries_pass_and_wrong_ones_are_refused() {
+    let from: &[u8] = b"\0\0\0\x02@\0\0\0\x0b\x2a\x03abc\x01\x04\x03app";
+    let nothing = Notices::new("", "0", "0", "OFF");
+    let filtered = Sides { notices: Some(&nothing), ..Sides::same(BOTH) };
+    let said = becomes(COM_INIT_DB, filtered, &[from], &[b"\0\0\0\x02@\0\0\0\x05\x2a\x03abc"]);
+    assert_eq!(said.changes.schema.as_deref(), Some("app"));
+    for wrong in [
+        &b"\0\0\0\x02@\0\0"[..],
+        b"\0\0\0\x02@\0\0\0\x0b\x01\x04\x03app",
+        b"\0\0\0\x02@\0\0\0\x06\x01\x04\x09app",
+    ] {
+        let mut tracker = ResponseTracker::new(COM_QUERY, filtered);
+        assert!(tracker.feed(&mut stream(&[wrong]), &mut Vec::new()).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn packets_of_more_than_16_mib_are_renumbered_part_by_part() {
+    let mut row = Vec::new();
+    put_lenenc_bytes(&mut row, &vec![b'x'; 2 * MAX_PAYLOAD]);
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, &row, &row, b"\xfe\0\0\x02\0\0\0"];
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", &row, &row, b"\xfe\0\0\x02\0"];
+    for (sides, from, to) in
+        [(sides(DEPRECATES, NONE), modern, classic), (sides(NONE, DEPRECATES), classic, modern)]
+    {
+        let (from, to) = (stream(from), stream(to));
+        for cut in [from.len(), 99_991, MAX_PAYLOAD + 3] {
+            let (sent, said) = relay_in_pieces(COM_QUERY, sides, &from, &[cut]);
+            assert!(sent == to, "in pieces of {cut}");
+            assert_eq!(said.rows, 2);
+        }
+    }
+}
+
+#[test]
+fn a_file_comes_amid_an_answer_that_is_renumbered() {
+    let mut tracker = ResponseTracker::new(COM_QUERY, sides(DEPRECATES, NONE));
+    let mut out = Vec::new();
+    let from: &[&[u8]] = &[b"\x01", COLUMN, b"\x011", b"\xfe\0\0\x0a\0\0\0", b"\xfbx"];
+    let to: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x011", b"\xfe\0\0\x0a\0", b"\xfbx"];
+    let mut from = stream(from);
+    let fed = tracker.feed(&mut from, &mut out).unwrap();
+    assert_eq!(fed, Fed { progress: Progress::FileWanted(from.len()), rewritten: true });
+    assert_eq!((out, tracker.shift()), (stream(to), 1));
+    // The client's data were packets 7 and 8, for the server 6 and 7.
+    let mut end = b"\x07\0\0\x08\0\x01\0\x02\0\0\0".to_vec();
+    let fed = tracker.feed(&mut end, &mut Vec::new()).unwrap();
+    assert_eq!(fed, Fed { progress: Progress::Done(end.len()), rewritten: false });
+    assert_eq!(end.get(3), Some(&9));
+}

@@ -1,0 +1,282 @@
+//! The difference between how a server lays out its answers and how a client expects them.
+
+use super::answer::Said;
+use super::edit::{Chunk, Head};
+use super::notices::{Admitted, Notices};
+use crate::packet::{Counts, Ending, Fields, HEADER, put_framed, put_lenenc_bytes, put_lenenc_int};
+use crate::{CapabilityFlags, StatusFlags, WireError};
+
+/// The two sides of a relay.
+#[derive(Debug, Clone, Copy)]
+pub struct Sides<'a> {
+    /// Capabilities in force with the server.
+    pub server: CapabilityFlags,
+    /// Capabilities in force with the client.
+    pub client: CapabilityFlags,
+    /// Which changes of its session the client is told of; `None` for all that come.
+    pub notices: Option<&'a Notices>,
+    /// Status flags of the session, for EOF packets that the server does not send.
+    pub status: StatusFlags,
+    /// The client's id of the statement it prepares; `None` for the server's.
+    pub statement: Option<u32>,
+}
+
+impl Sides<'_> {
+    /// Two sides that agree, where everything passes.
+    pub fn same(capabilities: CapabilityFlags) -> Self {
+        let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        Self { server: capabilities, client: capabilities, notices: None, status, statement: None }
+    }
+    /// The client expects an EOF after definitions, and the server sends none.
+    pub(super) fn lack_eof(&self) -> bool {
+        const FLAG: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF;
+        self.server.contains(FLAG) && !self.client.contains(FLAG)
+    }
+}
+
+/// Status flags that say something of the session. The others are about the packet they come in.
+const LASTING: StatusFlags = StatusFlags::SERVER_STATUS_IN_TRANS
+    .union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY)
+    .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
+    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
+
+/// Status flags that MySQL gives a procedure's OUT parameters before their row, not after it.
+const PROMISES: StatusFlags =
+    StatusFlags::SERVER_PS_OUT_PARAMS.union(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    AsItIs,
+    /// It is the first row, and goes out after an EOF that takes its status from what comes next.
+    Held,
+    LeftOut,
+    /// COM_STMT_PREPARE_OK with this id.
+    Numbered(u32),
+    /// An OK becomes an EOF.
+    Eof,
+    /// An EOF becomes an OK, or an OK keeps so many bytes of its session-track data.
+    Ok {
+        admitted: u64,
+    },
+}
+
+/// Translates the packets of one answer.
+pub(super) struct Translation<'a> {
+    sides: Sides<'a>,
+    /// Packets put in less packets left out: what the client's sequence numbers are ahead of the server's.
+    shift: u8,
+    /// The client expects an EOF where definitions have ended. It is put in before the next packet, because that may tell
+    /// its status, or be all that the client expects there.
+    eof_due: bool,
+    held_row: Vec<u8>,
+    /// What the EOF before the rows says of the result and the one after them does not: OUT parameters, more results.
+    promised: StatusFlags,
+}
+
+impl<'a> Translation<'a> {
+    pub(super) fn new(sides: Sides<'a>) -> Self {
+        Self { sides, shift: 0, eof_due: false, held_row: Vec::new(), promised: StatusFlags::empty() }
+    }
+    pub(super) fn shift(&self) -> u8 {
+        self.shift
+    }
+    fn client_has(&self, flag: CapabilityFlags) -> bool {
+        self.sides.client.contains(flag)
+    }
+    /// Definitions have ended without an EOF from the server.
+    pub(super) fn definitions_ended(&mut self) {
+        self.eof_due = self.sides.lack_eof();
+    }
+    /// Prepares for a packet that passes unread, or for another part of it; returns the number that it has for the client.
+    #[inline]
+    pub(super) fn pass(&mut self, chunk: &mut Chunk<'_>, sequence: u8, continued: bool) -> u8 {
+        if self.eof_due && !continued {
+            self.put_eof(chunk.output(), sequence, self.sides.status & LASTING);
+        }
+        sequence.wrapping_add(self.shift)
+    }
+    /// Ends an answer whose last packet the server has numbered `sequence`.
+    pub(super) fn end(&mut self, chunk: &mut Chunk<'_>, sequence: u8) {
+        self.pass(chunk, sequence.wrapping_add(1), false);
+    }
+    /// Passes on a packet that was read, in the client's form. Its payload is `kept`, or else it lies whole at the chunk's
+    /// present place.
+    pub(super) fn packet(
+        &mut self,
+        chunk: &mut Chunk<'_>,
+        head: Head,
+        kept: Option<&[u8]>,
+        said: Said,
+    ) -> Result<(), WireError> {
+        let payload = kept.unwrap_or(chunk.payload(head.length));
+        let (form, status) = self.form(said, payload)?;
+        if self.eof_due && form != Form::Held {
+            match said {
+                // This packet is the one EOF that the client expects: it fetches the rows.
+                Said::Ending { cursor: true } => self.eof_due = false,
+                Said::Ending { .. } => self.put_eof(chunk.output(), head.sequence, status),
+                _ => self.put_eof(chunk.output(), head.sequence, self.sides.status & LASTING),
+            }
+        }
+        self.sides.status = status;
+        let sequence = head.sequence.wrapping_add(self.shift);
+        if kept.is_none() && form == Form::AsItIs {
+            if self.shift != 0 {
+                chunk.renumber(sequence);
+            }
+            chunk.pass(HEADER + head.length);
+            return Ok(());
+        }
+        let (payload, out) = match kept {
+            Some(payload) => (payload, chunk.output()),
+            None => chunk.take_packet(head.length),
+        };
+        match form {
+            Form::LeftOut => self.shift = self.shift.wrapping_sub(1),
+            Form::Held => self.held_row = payload.to_vec(),
+            form => put_packet(out, sequence, |out| self.put(out, form, payload))?,
+        }
+        Ok(())
+    }
+    /// The EOF that is due, and the row that waited for it, before the packet that the server numbered `sequence`.
+    fn put_eof(&mut self, out: &mut Vec<u8>, sequence: u8, status: StatusFlags) {
+        let held = std::mem::take(&mut self.held_row);
+        let ahead = self.shift.wrapping_sub(u8::from(!held.is_empty()));
+        let mut sequence = sequence.wrapping_add(ahead);
+        put_framed(out, &mut sequence, &eof_payload(0, status));
+        if !held.is_empty() {
+            put_framed(out, &mut sequence, &held);
+        }
+        self.shift = self.shift.wrapping_add(1);
+        self.eof_due = false;
+    }
+    /// The client's form of a packet, and the session's status after it.
+    fn form(&mut self, said: Said, payload: &[u8]) -> Result<(Form, StatusFlags), WireError> {
+        let form = match said {
+            Said::Plain => Form::AsItIs,
+            Said::FirstRow => Form::Held,
+            Said::DefinitionsEnd if !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF) => Form::AsItIs,
+            Said::DefinitionsEnd => {
+                let status = Ending::parse(payload)?.status;
+                let promises = status.contains(StatusFlags::SERVER_PS_OUT_PARAMS);
+                self.promised = if promises { status & PROMISES } else { StatusFlags::empty() };
+                Form::LeftOut
+            }
+            Said::Prepared => self.sides.statement.map_or(Form::AsItIs, Form::Numbered),
+            Said::Ending { .. } => {
+                let ending = Ending::parse(payload)?;
+                return Ok((self.ending_form(payload, &ending)?, ending.status));
+            }
+        };
+        Ok((form, self.sides.status))
+    }
+    fn ending_form(&self, payload: &[u8], ending: &Ending<'_>) -> Result<Form, WireError> {
+        let client_expects_eof =
+            payload.first() == Some(&0xFE) && !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        if client_expects_eof {
+            return Ok(if ending.counts.is_some() { Form::Eof } else { Form::AsItIs });
+        }
+        if ending.counts.is_none() {
+            return Ok(Form::Ok { admitted: 0 });
+        }
+        let client_tracks = self.client_has(CapabilityFlags::CLIENT_SESSION_TRACK);
+        if !self.sides.has_data(ending) {
+            // Servers encode the text's length though the manual says otherwise. The client relies on it.
+            let unencoded = client_tracks && !ending.tail.is_empty() && encoded_text(ending.tail).is_none();
+            return Ok(if unencoded { Form::Ok { admitted: 0 } } else { Form::AsItIs });
+        }
+        let (_, data) = ending.tracked()?;
+        let admitted = match self.sides.notices {
+            _ if !client_tracks => Admitted::Part(0),
+            None => Admitted::All,
+            Some(notices) => notices.admitted(data)?,
+        };
+        Ok(match admitted {
+            Admitted::All => Form::AsItIs,
+            Admitted::Part(admitted) => Form::Ok { admitted },
+        })
+    }
+    /// Appends a packet's payload in its new form.
+    fn put(&self, out: &mut Vec<u8>, form: Form, payload: &[u8]) -> Result<(), WireError> {
+        match form {
+            Form::Numbered(id) => {
+                let mut fields = Fields::new(payload);
+                out.extend_from_slice(fields.bytes(1)?);
+                fields.u32()?;
+                out.extend_from_slice(&id.to_le_bytes());
+                out.extend_from_slice(fields.rest());
+            }
+            Form::Eof => {
+                let ending = Ending::parse(payload)?;
+                out.extend_from_slice(&eof_payload(ending.warnings, ending.status));
+            }
+            Form::Ok { admitted } => self.put_ok(out, payload, admitted)?,
+            Form::AsItIs | Form::Held | Form::LeftOut => out.extend_from_slice(payload),
+        }
+        Ok(())
+    }
+    fn put_ok(&self, out: &mut Vec<u8>, payload: &[u8], admitted: u64) -> Result<(), WireError> {
+        let ending = Ending::parse(payload)?;
+        let (text, data) = match self.sides.has_data(&ending) {
+            true => ending.tracked()?,
+            false => (encoded_text(ending.tail).unwrap_or(ending.tail), &[][..]),
+        };
+        let mut status = ending.status;
+        status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, admitted > 0);
+        if ending.counts.is_none() {
+            status.insert(self.promised);
+        }
+        let counts = ending.counts.unwrap_or(Counts { affected_rows: 0, last_insert_id: 0 });
+        out.extend(payload.first());
+        put_lenenc_int(out, counts.affected_rows);
+        put_lenenc_int(out, counts.last_insert_id);
+        out.extend_from_slice(&status.bits().to_le_bytes());
+        out.extend_from_slice(&ending.warnings.to_le_bytes());
+        if admitted > 0 || !text.is_empty() {
+            put_lenenc_bytes(out, text);
+        }
+        if let (true, Some(notices)) = (admitted > 0, self.sides.notices) {
+            put_lenenc_int(out, admitted);
+            notices.put_admitted(out, data)?;
+        }
+        Ok(())
+    }
+}
+
+impl Sides<'_> {
+    /// Whether an OK has session-track data.
+    fn has_data(&self, ending: &Ending<'_>) -> bool {
+        self.server.contains(CapabilityFlags::CLIENT_SESSION_TRACK)
+            && ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED)
+    }
+}
+
+/// A text of which the length is encoded and which is all there is.
+fn encoded_text(tail: &[u8]) -> Option<&[u8]> {
+    let mut fields = Fields::new(tail);
+    fields.lenenc_bytes().ok().filter(|_| fields.is_empty())
+}
+
+/// An EOF has no session-track data, whatever the OK in its place has.
+fn eof_payload(warnings: u16, status: StatusFlags) -> [u8; 5] {
+    let [warnings_low, warnings_high] = warnings.to_le_bytes();
+    let [low, high] = status.difference(StatusFlags::SERVER_SESSION_STATE_CHANGED).bits().to_le_bytes();
+    [0xFE, warnings_low, warnings_high, low, high]
+}
+
+/// Appends one packet of less than 16 MiB.
+fn put_packet(
+    out: &mut Vec<u8>,
+    sequence: u8,
+    payload: impl FnOnce(&mut Vec<u8>) -> Result<(), WireError>,
+) -> Result<(), WireError> {
+    let start = out.len();
+    out.extend_from_slice(&[0, 0, 0, sequence]);
+    payload(out)?;
+    let [a, b, c, ..] = (out.len() - start - HEADER).to_le_bytes();
+    if let Some(length) = out.get_mut(start..start + 3) {
+        length.copy_from_slice(&[a, b, c]);
+    }
+    Ok(())
+}
