@@ -1,7 +1,6 @@
 //! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
 
 use wire::WireError;
-use wire::backend::Backend;
 use wire::channel::Channel;
 use wire::tracker::{Fed, Outcome, Progress, ResponseTracker};
 
@@ -44,13 +43,13 @@ pub struct Volume {
 /// without a byte.
 pub fn relay(
     client: &mut Channel,
-    backend: &mut Backend,
+    server: &mut Channel,
     mut tracker: ResponseTracker<'_>,
     mut tick: impl FnMut() -> Tick,
 ) -> (Relayed, Volume) {
     let mut volume = Volume::default();
     let end = loop {
-        match pass(client, &mut backend.channel, &mut tracker, &mut volume) {
+        match pass(client, server, &mut tracker, &mut volume) {
             Ok(Progress::More) => {}
             Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
             // Connections are opened without LOCAL_FILES.

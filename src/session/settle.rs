@@ -16,10 +16,15 @@ impl Session<'_> {
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
         let Some(lease) = &mut self.lease else { return Step::End(None) };
         let backend = lease.backend();
-        let statement = pending.role.new_id();
-        let sides = Sides { status: backend.status, statement, ..Sides::same(backend.capabilities) };
+        let sides = Sides {
+            server: backend.capabilities,
+            client: self.capabilities,
+            notices: backend.tracking.as_ref(),
+            status: backend.status,
+            statement: pending.role.new_id(),
+        };
         let tracker = ResponseTracker::new(pending.command, sides);
-        let (relayed, volume) = relay(client, backend, tracker, || Tick::Continue);
+        let (relayed, volume) = relay(client, &mut backend.channel, tracker, || Tick::Continue);
         lease.count(pending.sent, volume.received);
         match relayed {
             Relayed::Done(outcome) => {

@@ -10,6 +10,7 @@ mod tracking;
 use crate::auth::Secret;
 use crate::channel::Channel;
 use crate::socket::{Buffered, Socket, Stream};
+use crate::tracker::Notices;
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 pub use exchange::Request;
 use handshake::ServerGreeting;
@@ -19,7 +20,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
-pub use tracking::TrackDefaults;
 
 /// The largest packet a server may send before the login is done, in bytes.
 const LOGIN_PACKET: usize = 64 * 1024;
@@ -66,7 +66,7 @@ pub struct Backend {
     /// Status flags of the last OK or EOF seen.
     pub status: StatusFlags,
     /// What the server reports by default, where [`Backend::track`] has asked it for more; `None`: it reports nothing.
-    pub tracking: Option<TrackDefaults>,
+    pub tracking: Option<Notices>,
 }
 
 impl Backend {

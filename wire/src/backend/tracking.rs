@@ -3,21 +3,9 @@
 
 use super::exchange::Request;
 use super::{Backend, TextResult};
+use crate::tracker::Notices;
 use crate::{CapabilityFlags, Command, WireError};
 use std::time::Instant;
-
-/// What a server reports to a session that did not ask for more: the defaults of its session_track_* variables.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TrackDefaults {
-    /// session_track_system_variables: names, separated by commas, or `*`.
-    pub variables: String,
-    /// session_track_schema.
-    pub schema: bool,
-    /// session_track_state_change.
-    pub state_change: bool,
-    /// session_track_transaction_info: OFF, STATE or CHARACTERISTICS.
-    pub transaction_info: String,
-}
 
 const DEFAULTS: &str = "SELECT @@session_track_system_variables, @@session_track_schema, \
                         @@session_track_state_change, @@session_track_transaction_info";
@@ -50,25 +38,19 @@ impl Backend {
             [(Command::COM_QUERY, DEFAULTS.as_bytes()), (Command::COM_QUERY, set.as_bytes())];
         let answers = self.exchange(&requests, LIMIT, deadline)?;
         if let [Ok(defaults), Ok(_)] = answers.as_slice() {
-            self.tracking = TrackDefaults::read(defaults);
+            self.tracking = read_defaults(defaults);
         }
         Ok(())
     }
 }
 
-impl TrackDefaults {
-    fn read(result: &TextResult) -> Option<Self> {
-        let [row] = result.rows.as_slice() else { return None };
-        let mut texts = row
-            .iter()
-            .map(|value| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned());
-        Some(Self {
-            variables: texts.next()?,
-            schema: texts.next()? == "1",
-            state_change: texts.next()? == "1",
-            transaction_info: texts.next()?,
-        })
-    }
+/// What the server reports to a session that did not ask for more.
+fn read_defaults(result: &TextResult) -> Option<Notices> {
+    let [row] = result.rows.as_slice() else { return None };
+    let text =
+        |value: &Option<Vec<u8>>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
+    let [variables, schema, state_change, transaction_info] = row.as_slice() else { return None };
+    Some(Notices::new(&text(variables), &text(schema), &text(state_change), &text(transaction_info)))
 }
 
 #[cfg(test)]
@@ -79,13 +61,8 @@ mod tests {
     fn defaults_are_read_from_their_row() {
         let row = ["time_zone,autocommit", "1", "0", "OFF"].map(|text| Some(text.as_bytes().to_vec()));
         let result = TextResult { columns: Vec::new(), rows: vec![row.to_vec()] };
-        let expected = TrackDefaults {
-            variables: "time_zone,autocommit".to_owned(),
-            schema: true,
-            state_change: false,
-            transaction_info: "OFF".to_owned(),
-        };
-        assert_eq!(TrackDefaults::read(&result), Some(expected));
-        assert_eq!(TrackDefaults::read(&TextResult::default()), None);
+        let expected = Notices::new("time_zone,autocommit", "ON", "OFF", "OFF");
+        assert_eq!(read_defaults(&result), Some(expected));
+        assert_eq!(read_defaults(&TextResult::default()), None);
     }
 }
