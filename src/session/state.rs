@@ -86,8 +86,6 @@ pub struct Session<'a> {
     pub(super) socket: Socket,
     pub(super) id: u32,
     pub(super) peer: IpAddr,
-    /// What the client can read.
-    pub(super) capabilities: CapabilityFlags,
     pub(super) hostgroup: HostgroupId,
     pub(super) want: Want,
     pub(super) settings: Settings,
@@ -113,7 +111,6 @@ impl<'a> Session<'a> {
             socket,
             id,
             peer,
-            capabilities: login.capabilities,
             hostgroup: user.default_hostgroup,
             want: Want { identity: Arc::new(identity), profile },
             settings: Settings::default(),
