@@ -329,7 +329,7 @@ fn without_version_comment(mut packets: Vec<Packet>) -> Vec<Packet> {
 }
 
 /// What the server's own command-line client prints, on both of its streams.
-fn printed(lab: &Lab, route: &Route, port: u16, more: &[&str], script: &Path) -> String {
+pub fn printed(lab: &Lab, route: &Route, port: u16, more: &[&str], script: &Path) -> String {
     let port = port.to_string();
     let mut arguments = vec!["-P", &port, "-u", route.user, "-papp-secret", "--force", "--table"];
     arguments.push("--default-character-set=utf8mb4");
