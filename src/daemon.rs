@@ -4,6 +4,7 @@ use crate::accounts::{AdminAccounts, UserAccounts};
 use crate::bgd::{Dispatcher, Effects};
 use crate::cli::Options;
 use crate::config::Config;
+use crate::digest::statistics::Statistics;
 use crate::dns::Dns;
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
@@ -11,7 +12,7 @@ use crate::monitor::probe::Probes;
 use crate::monitor::suppression::Suppression;
 use crate::pool::Backends;
 use crate::ports;
-use crate::runtime::{AllListeners, DaemonRuntime, live_tables};
+use crate::runtime::{AllListeners, DaemonRuntime, live_tables, query_tables};
 use crate::session::Sessions;
 use admin::{Admin, Variables};
 use crossbeam_channel::Sender;
@@ -74,6 +75,7 @@ pub struct Daemon {
     admin: Arc<Admin>,
     listeners: Arc<AllListeners>,
     backends: Arc<Backends>,
+    statistics: Arc<Statistics>,
     dns: Arc<Dns>,
     probes: Arc<Probes>,
     monitoring: Option<(Arc<Monitor>, Dispatcher)>,
@@ -97,10 +99,11 @@ impl Daemon {
             true => Some(Arc::new(SqliteServer::open(datadir).map_err(part)?)),
             false => None,
         };
+        let statistics = Arc::<Statistics>::default();
         let shared = Shared { config: Arc::clone(&config), tls };
         let listeners = Arc::new(AllListeners {
             admin: shared.admin_listeners(Arc::clone(&admin)),
-            traffic: shared.traffic_listeners(Arc::clone(&backends)),
+            traffic: shared.traffic_listeners(Arc::clone(&backends), Arc::clone(&statistics)),
             sqlite: sqlite.map(|server| shared.sqlite_listeners(server)),
             ports_file: datadir.join("ports"),
         });
@@ -110,6 +113,7 @@ impl Daemon {
             admin,
             listeners,
             backends,
+            statistics,
             dns,
             probes: Arc::new(Probes::new(Arc::clone(&config))),
             monitoring: None,
@@ -128,12 +132,14 @@ impl Daemon {
             self.monitoring = Some(self.start_monitoring(config)?);
         }
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
-        for table in live_tables(&self.backends, monitor) {
+        let queries = query_tables(config, &self.statistics);
+        for table in live_tables(&self.backends, monitor).into_iter().chain(queries) {
             self.admin.register(table).map_err(part)?;
         }
         self.admin.attach(Arc::new(DaemonRuntime {
             config: Arc::clone(config),
             backends: Arc::clone(&self.backends),
+            statistics: Arc::clone(&self.statistics),
             listeners: Arc::clone(&self.listeners),
             stop,
         }));
@@ -232,8 +238,8 @@ impl Shared {
         move || server_options(&config.variables(), &tls)
     }
 
-    fn traffic_listeners(&self, backends: Arc<Backends>) -> Listeners {
-        let sessions = Sessions::new(Arc::clone(&self.config), backends);
+    fn traffic_listeners(&self, backends: Arc<Backends>, statistics: Arc<Statistics>) -> Listeners {
+        let sessions = Sessions::new(Arc::clone(&self.config), backends, statistics);
         let (options, accounts) = (self.options(), UserAccounts(Arc::clone(&self.config)));
         let handler: Handler = Arc::new(move |accepted| sessions.serve(accepted, &options(), &accounts));
         let config = Arc::clone(&self.config);

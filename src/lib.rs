@@ -5,13 +5,16 @@ pub mod bgd;
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod digest;
 pub mod dns;
 pub mod hostgroups;
 pub mod listeners;
 pub mod monitor;
 pub mod pool;
 pub mod ports;
+pub mod rules;
 pub mod runtime;
 pub mod session;
 #[cfg(test)]
 mod testing;
+mod tokens;

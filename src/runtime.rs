@@ -2,11 +2,14 @@
 
 use crate::config::Config;
 use crate::daemon::Stop;
+use crate::digest::statistics::Statistics;
 use crate::hostgroups::rows;
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
 use crate::pool::Backends;
 use crate::ports;
+use crate::rules::RuleSet;
+use admin::rows::QueryRuleRow;
 use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
 use crossbeam_channel::Sender;
 use std::net::SocketAddr;
@@ -20,6 +23,8 @@ pub struct DaemonRuntime {
     pub config: Arc<Config>,
     /// Hostgroups.
     pub backends: Arc<Backends>,
+    /// What is counted of statements.
+    pub statistics: Arc<Statistics>,
     /// Where clients of each service connect.
     pub listeners: Arc<AllListeners>,
     /// Where a shutdown command goes.
@@ -69,6 +74,11 @@ impl Runtime for DaemonRuntime {
                 ignored.iter().for_each(|line| log::warn!("LOAD MYSQL SERVERS: {line}"));
                 Ok(Published { ignored })
             }
+            ConfigSet::QueryRules(rules) => {
+                let ignored = self.config.set_rules(rules);
+                ignored.iter().for_each(|line| log::warn!("LOAD MYSQL QUERY RULES: {line}"));
+                Ok(Published { ignored })
+            }
             ConfigSet::Users(users) => {
                 self.config.set_users(&users);
                 Ok(Published::default())
@@ -90,6 +100,10 @@ impl Runtime for DaemonRuntime {
         let stop = match command {
             ProcessCommand::Shutdown => Stop::AtOnce,
             ProcessCommand::ShutdownSlow => Stop::Gracefully,
+            ProcessCommand::TruncateDigests => {
+                drop(self.statistics.take_rows());
+                return Ok(());
+            }
         };
         // Fails only when the daemon is stopping already.
         let _ = self.stop.send(stop);
@@ -132,5 +146,36 @@ pub fn live_tables(backends: &Arc<Backends>, monitor: Option<&Arc<Monitor>>) -> 
                 monitor.as_ref().map(|monitor| monitor.read_only_log_rows()).unwrap_or_default()
             }),
         },
+    ]
+}
+
+/// The live tables of query rules and of what is counted of statements.
+pub fn query_tables(config: &Arc<Config>, statistics: &Arc<Statistics>) -> Vec<LiveTable> {
+    type Rows = Vec<Vec<admin::Value>>;
+    let of_rules = |name, schema, ddl, rows: fn(&RuleSet) -> Rows| {
+        let config = Arc::clone(config);
+        LiveTable { name, schema, ddl, rows: Arc::new(move || rows(&config.rules())) }
+    };
+    let of_digests = |name, ddl, rows: fn(&Statistics) -> Rows| {
+        let statistics = Arc::clone(statistics);
+        LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&statistics)) }
+    };
+    vec![
+        of_rules("runtime_mysql_query_rules", Schema::Main, ddl::RUNTIME_MYSQL_QUERY_RULES, |rules| {
+            rules.rows().map(QueryRuleRow::values).collect()
+        }),
+        of_rules(
+            "runtime_mysql_query_rules_fast_routing",
+            Schema::Main,
+            ddl::RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING,
+            RuleSet::fast_routing_rows,
+        ),
+        of_rules("stats_mysql_query_rules", Schema::Stats, ddl::STATS_MYSQL_QUERY_RULES, RuleSet::hits),
+        of_digests("stats_mysql_query_digest", ddl::STATS_MYSQL_QUERY_DIGEST, Statistics::rows),
+        of_digests(
+            "stats_mysql_query_digest_reset",
+            ddl::STATS_MYSQL_QUERY_DIGEST_RESET,
+            Statistics::take_rows,
+        ),
     ]
 }

@@ -88,6 +88,98 @@ macro_rules! variables {
     };
 }
 
+/// mysql_query_rules and its runtime form.
+macro_rules! query_rules {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    rule_id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
+    active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 0,
+    username VARCHAR,
+    schemaname VARCHAR,
+    flagIN INT CHECK (flagIN >= 0) NOT NULL DEFAULT 0,
+    client_addr VARCHAR,
+    proxy_addr VARCHAR,
+    proxy_port INT CHECK (proxy_port >= 0 AND proxy_port <= 65535),
+    digest VARCHAR,
+    match_digest VARCHAR,
+    match_pattern VARCHAR,
+    negate_match_pattern INT CHECK (negate_match_pattern IN (0,1)) NOT NULL DEFAULT 0,
+    re_modifiers VARCHAR DEFAULT 'CASELESS',
+    flagOUT INT CHECK (flagOUT >= 0),
+    replace_pattern VARCHAR CHECK (CASE WHEN replace_pattern IS NULL THEN 1 WHEN replace_pattern IS NOT NULL AND match_pattern IS NOT NULL THEN 1 ELSE 0 END),
+    destination_hostgroup INT DEFAULT NULL,
+    cache_ttl INT CHECK (cache_ttl > 0),
+    cache_empty_result INT CHECK (cache_empty_result IN (0,1)) DEFAULT NULL,
+    cache_timeout INT CHECK (cache_timeout >= 0),
+    reconnect INT CHECK (reconnect IN (0,1)) DEFAULT NULL,
+    timeout INT UNSIGNED CHECK (timeout >= 0),
+    retries INT CHECK (retries >= 0 AND retries <= 1000),
+    delay INT UNSIGNED CHECK (delay >= 0),
+    next_query_flagIN INT UNSIGNED,
+    mirror_flagOUT INT UNSIGNED,
+    mirror_hostgroup INT UNSIGNED,
+    error_msg VARCHAR,
+    OK_msg VARCHAR,
+    sticky_conn INT CHECK (sticky_conn IN (0,1)),
+    multiplex INT CHECK (multiplex IN (0,1,2)),
+    gtid_from_hostgroup INT UNSIGNED,
+    log INT CHECK (log IN (0,1)),
+    apply INT CHECK (apply IN (0,1)) NOT NULL DEFAULT 0,
+    attributes VARCHAR CHECK (JSON_VALID(attributes) OR attributes = '') NOT NULL DEFAULT '',
+    comment VARCHAR
+)"
+        )
+    };
+}
+
+/// mysql_query_rules_fast_routing and its runtime form.
+macro_rules! query_rules_fast_routing {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    username VARCHAR NOT NULL,
+    schemaname VARCHAR NOT NULL,
+    flagIN INT NOT NULL DEFAULT 0,
+    destination_hostgroup INT CHECK (destination_hostgroup >= 0) NOT NULL,
+    comment VARCHAR NOT NULL,
+    PRIMARY KEY (username, schemaname, flagIN)
+)"
+        )
+    };
+}
+
+/// stats_mysql_query_digest and its form that clears what it shows.
+macro_rules! query_digest {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    hostgroup INT,
+    schemaname VARCHAR NOT NULL,
+    username VARCHAR NOT NULL,
+    client_address VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,
+    digest_text VARCHAR NOT NULL,
+    count_star INTEGER NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
+    sum_time INTEGER NOT NULL,
+    min_time INTEGER NOT NULL,
+    max_time INTEGER NOT NULL,
+    sum_rows_affected INTEGER NOT NULL,
+    sum_rows_sent INTEGER NOT NULL,
+    PRIMARY KEY (hostgroup, schemaname, username, client_address, digest)
+)"
+        )
+    };
+}
+
 /// mysql_servers
 pub const MYSQL_SERVERS: &str = servers!("mysql_servers", "'ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD'");
 
@@ -172,3 +264,28 @@ pub const MYSQL_SERVER_READ_ONLY_LOG: &str = "CREATE TABLE mysql_server_read_onl
     error VARCHAR,
     PRIMARY KEY (hostname, port, time_start_us)
 )";
+
+/// mysql_query_rules
+pub const MYSQL_QUERY_RULES: &str = query_rules!("mysql_query_rules");
+
+/// runtime_mysql_query_rules
+pub const RUNTIME_MYSQL_QUERY_RULES: &str = query_rules!("runtime_mysql_query_rules");
+
+/// mysql_query_rules_fast_routing
+pub const MYSQL_QUERY_RULES_FAST_ROUTING: &str = query_rules_fast_routing!("mysql_query_rules_fast_routing");
+
+/// runtime_mysql_query_rules_fast_routing
+pub const RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING: &str =
+    query_rules_fast_routing!("runtime_mysql_query_rules_fast_routing");
+
+/// stats_mysql_query_rules
+pub const STATS_MYSQL_QUERY_RULES: &str = "CREATE TABLE stats_mysql_query_rules (
+    rule_id INTEGER PRIMARY KEY,
+    hits INT NOT NULL
+)";
+
+/// stats_mysql_query_digest
+pub const STATS_MYSQL_QUERY_DIGEST: &str = query_digest!("stats_mysql_query_digest");
+
+/// stats_mysql_query_digest_reset
+pub const STATS_MYSQL_QUERY_DIGEST_RESET: &str = query_digest!("stats_mysql_query_digest_reset");

@@ -11,6 +11,7 @@ pub mod ddl;
 mod error;
 mod interfaces;
 mod live;
+mod query_rules;
 mod read;
 pub mod rows;
 mod runtime_tables;
@@ -42,6 +43,8 @@ pub enum ConfigSet {
     Servers(rows::ServersConfig),
     /// LOAD MYSQL USERS.
     Users(Vec<rows::UserRow>),
+    /// LOAD MYSQL QUERY RULES: rules and fast routing, in one commit.
+    QueryRules(rows::QueryRulesConfig),
     /// LOAD MYSQL / ADMIN / SQLITESERVER VARIABLES: the whole of the variables after the change.
     Variables(Box<Variables>),
 }
@@ -88,13 +91,15 @@ pub struct LiveTable {
     pub rows: Arc<dyn Fn() -> Vec<Vec<Value>> + Send + Sync>,
 }
 
-/// Commands that concern the process, not the tables.
+/// Commands that concern the process or what it has counted, not the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessCommand {
     /// PROXYSQL SHUTDOWN: stop at once.
     Shutdown,
     /// PROXYSQL SHUTDOWN SLOW: stop as SIGTERM does.
     ShutdownSlow,
+    /// TRUNCATE stats_mysql_query_digest: count from nothing.
+    TruncateDigests,
 }
 
 /// What the admin interface asks of the running daemon.
@@ -173,7 +178,8 @@ impl Admin {
     fn check_rows(&self) -> Result<(), SqlError> {
         let store = self.store.lock();
         read::servers(&store.conn)?;
-        read::users(&store.conn).map(drop)
+        read::users(&store.conn)?;
+        query_rules::read(&store.conn).map(drop)
     }
 
     /// Adds a live table (runtime_*, stats_*, monitor logs). An error where its DDL does not parse or its name is taken.

@@ -37,7 +37,8 @@ pub(crate) fn variables(conn: &Connection, prefix: &str) -> Result<Vec<(String, 
     Ok(rows)
 }
 
-fn table<T>(
+/// Reads a table of `main`, typed.
+pub(crate) fn table<T>(
     conn: &Connection,
     table: &'static str,
     order: &str,
@@ -114,7 +115,7 @@ fn user(cells: &Cells<'_>) -> Result<UserRow, SqlError> {
 }
 
 /// One row, its cells asked for by column and type.
-struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     table: &'static str,
     row: &'a Row<'a>,
 }
@@ -124,7 +125,7 @@ impl Cells<'_> {
         self.row.get_ref(column).map_err(|error| crate::error::from_sqlite(&error))
     }
 
-    fn number<T: TryFrom<i64>>(&self, column: &str) -> Result<T, SqlError> {
+    pub(crate) fn number<T: TryFrom<i64>>(&self, column: &str) -> Result<T, SqlError> {
         match self.value(column)? {
             ValueRef::Integer(number) => T::try_from(number)
                 .map_err(|_| self.refuse(column, ValueRef::Integer(number), "out of range")),
@@ -132,7 +133,7 @@ impl Cells<'_> {
         }
     }
 
-    fn flag(&self, column: &str) -> Result<bool, SqlError> {
+    pub(crate) fn flag(&self, column: &str) -> Result<bool, SqlError> {
         match self.value(column)? {
             ValueRef::Integer(0) => Ok(false),
             ValueRef::Integer(1) => Ok(true),
@@ -140,7 +141,21 @@ impl Cells<'_> {
         }
     }
 
-    fn optional_text(&self, column: &str) -> Result<Option<String>, SqlError> {
+    pub(crate) fn optional_number<T: TryFrom<i64>>(&self, column: &str) -> Result<Option<T>, SqlError> {
+        match self.value(column)? {
+            ValueRef::Null => Ok(None),
+            _ => self.number(column).map(Some),
+        }
+    }
+
+    pub(crate) fn optional_flag(&self, column: &str) -> Result<Option<bool>, SqlError> {
+        match self.value(column)? {
+            ValueRef::Null => Ok(None),
+            _ => self.flag(column).map(Some),
+        }
+    }
+
+    pub(crate) fn optional_text(&self, column: &str) -> Result<Option<String>, SqlError> {
         let value = self.value(column)?;
         match (value, value.as_str_or_null()) {
             (ValueRef::Text(_) | ValueRef::Null, Ok(text)) => Ok(text.map(str::to_owned)),
@@ -148,7 +163,7 @@ impl Cells<'_> {
         }
     }
 
-    fn text(&self, column: &str) -> Result<String, SqlError> {
+    pub(crate) fn text(&self, column: &str) -> Result<String, SqlError> {
         let text = self.optional_text(column)?;
         text.ok_or_else(|| self.refuse(column, ValueRef::Null, "not text"))
     }

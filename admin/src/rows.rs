@@ -1,5 +1,7 @@
 //! Typed rows of the configuration tables.
 
+pub use crate::query_rules::{FastRoutingRow, QueryRuleRow, QueryRulesConfig};
+
 /// A row of mysql_servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerRow {

@@ -102,6 +102,7 @@ impl Store {
     fn fill_memory(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
         self.disk_to_memory(tables::Group::Servers)?;
         self.disk_to_memory(tables::Group::Users)?;
+        self.disk_to_memory(tables::Group::QueryRules)?;
         self.variables_to_memory("", defaults)
     }
 

@@ -9,6 +9,8 @@ pub(crate) enum Group {
     Servers,
     /// MYSQL USERS
     Users,
+    /// MYSQL QUERY RULES
+    QueryRules,
     /// MYSQL / ADMIN / SQLITESERVER VARIABLES
     Variables,
 }
@@ -37,6 +39,12 @@ pub(crate) const TABLES: &[TableDef] = &[
         group: Group::Servers,
     },
     TableDef { name: "mysql_users", ddl: ddl::MYSQL_USERS, group: Group::Users },
+    TableDef { name: "mysql_query_rules", ddl: ddl::MYSQL_QUERY_RULES, group: Group::QueryRules },
+    TableDef {
+        name: "mysql_query_rules_fast_routing",
+        ddl: ddl::MYSQL_QUERY_RULES_FAST_ROUTING,
+        group: Group::QueryRules,
+    },
     TableDef { name: "global_variables", ddl: ddl::GLOBAL_VARIABLES, group: Group::Variables },
 ];
 

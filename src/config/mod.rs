@@ -1,7 +1,8 @@
 //! Immutable configuration snapshots, published by LOAD and read without locks.
 
+use crate::rules::RuleSet;
 use admin::Variables;
-use admin::rows::UserRow;
+use admin::rows::{QueryRulesConfig, UserRow};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub type Users = HashMap<String, User>;
 pub struct Config {
     variables: ArcSwap<Variables>,
     users: ArcSwap<Users>,
+    rules: ArcSwap<RuleSet>,
     version: AtomicU64,
 }
 
@@ -47,6 +49,7 @@ impl Config {
         Self {
             variables: ArcSwap::from_pointee(variables),
             users: ArcSwap::default(),
+            rules: ArcSwap::default(),
             version: AtomicU64::new(1),
         }
     }
@@ -57,6 +60,16 @@ impl Config {
     /// Users in force.
     pub fn users(&self) -> arc_swap::Guard<Arc<Users>> {
         self.users.load()
+    }
+    /// Query rules in force.
+    pub fn rules(&self) -> arc_swap::Guard<Arc<RuleSet>> {
+        self.rules.load()
+    }
+    /// Puts query rules in force, with no hits yet. Returns what was left out, and why.
+    pub fn set_rules(&self, config: QueryRulesConfig) -> Vec<String> {
+        let (rules, ignored) = RuleSet::compile(config);
+        self.rules.store(Arc::new(rules));
+        ignored
     }
     /// Grows with each change of the variables; workers poll at once when it does.
     pub fn variables_version(&self) -> u64 {

@@ -12,11 +12,12 @@ mod state;
 mod statements;
 #[cfg(test)]
 mod tests;
-mod tokens;
 mod wait;
 
 use crate::config::Config;
+use crate::digest::statistics::Statistics;
 use crate::pool::{Backends, StatementTexts};
+use crate::tokens;
 use state::{Session, Step};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,13 +37,14 @@ pub struct Sessions {
     config: Arc<Config>,
     backends: Arc<Backends>,
     texts: StatementTexts,
+    statistics: Arc<Statistics>,
     started: Instant,
 }
 
 impl Sessions {
     /// Shared state of the traffic port.
-    pub fn new(config: Arc<Config>, backends: Arc<Backends>) -> Self {
-        Self { config, backends, texts: StatementTexts::default(), started: Instant::now() }
+    pub fn new(config: Arc<Config>, backends: Arc<Backends>, statistics: Arc<Statistics>) -> Self {
+        Self { config, backends, texts: StatementTexts::default(), statistics, started: Instant::now() }
     }
     /// Serves one client to its end, on its own thread.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn wire::auth::Accounts) {

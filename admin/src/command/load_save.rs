@@ -6,7 +6,7 @@ use crate::error::{failed, from_sqlite};
 use crate::store::Store;
 use crate::tables::{self, Group};
 use crate::variables::registry::{self, VARIABLES};
-use crate::{Admin, ConfigSet, Variables, read};
+use crate::{Admin, ConfigSet, Variables, query_rules, read};
 use wire::SqlError;
 
 /// What a command moves: a group of tables, and for variables which of them.
@@ -21,6 +21,7 @@ pub(super) struct Module {
 const MODULES: &[Module] = &[
     Module { words: "MYSQL SERVERS", group: Group::Servers, prefix: "" },
     Module { words: "MYSQL USERS", group: Group::Users, prefix: "" },
+    Module { words: "MYSQL QUERY RULES", group: Group::QueryRules, prefix: "" },
     Module { words: "MYSQL VARIABLES", group: Group::Variables, prefix: "mysql-" },
     Module { words: "ADMIN VARIABLES", group: Group::Variables, prefix: "admin-" },
     Module { words: "SQLITESERVER VARIABLES", group: Group::Variables, prefix: "sqliteserver-" },
@@ -85,7 +86,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
 /// LOAD of everything, variables first since the rest is used under them.
 pub(crate) fn load_all(admin: &Admin) -> Result<(), SqlError> {
     let _one_at_a_time = admin.moving.lock();
-    for module in MODULES.iter().filter(|module| matches!(module.group, Group::Users | Group::Servers)) {
+    for module in MODULES.iter().filter(|module| module.group != Group::Variables) {
         to_runtime(admin, module)?;
     }
     to_runtime(admin, &Module { words: "VARIABLES", group: Group::Variables, prefix: "" }).map(drop)
@@ -110,7 +111,7 @@ fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
     match set {
         ConfigSet::Users(users) => published.users = users,
         ConfigSet::Variables(variables) => published.variables = Some(*variables),
-        ConfigSet::Servers(_) => {}
+        ConfigSet::Servers(_) | ConfigSet::QueryRules(_) => {}
     }
     Ok(ignored)
 }
@@ -119,6 +120,7 @@ fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
 fn read_set(admin: &Admin, store: &Store, module: &Module) -> Result<(ConfigSet, Vec<String>), SqlError> {
     match module.group {
         Group::Servers => Ok((ConfigSet::Servers(read::servers(&store.conn)?), Vec::new())),
+        Group::QueryRules => Ok((ConfigSet::QueryRules(query_rules::read(&store.conn)?), Vec::new())),
         Group::Users => Ok((ConfigSet::Users(read::users(&store.conn)?), Vec::new())),
         Group::Variables => {
             let rows = read::variables(&store.conn, module.prefix)?;
@@ -156,6 +158,7 @@ fn from_runtime(admin: &Admin, module: &Module) -> Result<(), SqlError> {
     let saved = match module.group {
         Group::Servers => servers_from_runtime(&mut store.conn),
         Group::Users => users_from_runtime(&mut store.conn),
+        Group::QueryRules => query_rules_from_runtime(&mut store.conn),
         Group::Variables => {
             let published = admin.published.lock().variables.clone();
             let published = published.ok_or_else(|| failed("nothing was loaded to runtime yet"))?;
@@ -199,4 +202,18 @@ fn users_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
     transaction
         .execute("INSERT OR REPLACE INTO main.mysql_users SELECT * FROM main.runtime_mysql_users", [])?;
     transaction.commit()
+}
+
+/// Rules that are not in runtime stay, inactive; fast routing is replaced.
+fn query_rules_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
+    conn.transaction().and_then(|transaction| {
+        transaction.execute_batch(
+            "UPDATE main.mysql_query_rules SET active = 0;
+             INSERT OR REPLACE INTO main.mysql_query_rules SELECT * FROM main.runtime_mysql_query_rules;
+             DELETE FROM main.mysql_query_rules_fast_routing;
+             INSERT INTO main.mysql_query_rules_fast_routing
+                 SELECT * FROM main.runtime_mysql_query_rules_fast_routing;",
+        )?;
+        transaction.commit()
+    })
 }

@@ -66,10 +66,20 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
     if let Some((module, way)) = load_save::parse(statement) {
         return Some(load_save::run(admin, module, way));
     }
+    if let Some(rest) = after(statement, "TRUNCATE") {
+        let table = after(rest, "TABLE").unwrap_or(rest);
+        let known = ["stats_mysql_query_digest", "stats.stats_mysql_query_digest"];
+        let known = known.iter().any(|name| name.eq_ignore_ascii_case(table));
+        return known.then(|| process_command(admin, ProcessCommand::TruncateDigests));
+    }
     let process = match after(statement, "PROXYSQL")?.to_ascii_uppercase().as_str() {
         "SHUTDOWN" => ProcessCommand::Shutdown,
         "SHUTDOWN SLOW" => ProcessCommand::ShutdownSlow,
         _ => return None,
     };
-    Some(admin.daemon().and_then(|daemon| daemon.command(process)).map(|()| Answer::done()))
+    Some(process_command(admin, process))
+}
+
+fn process_command(admin: &Admin, command: ProcessCommand) -> Result<Answer, SqlError> {
+    admin.daemon().and_then(|daemon| daemon.command(command)).map(|()| Answer::done())
 }

@@ -226,7 +226,7 @@ fn start_publishes_variables_last() {
     let f = fixture().restart();
     f.admin.load_all().unwrap();
     let sets = f.daemon.sets.lock();
-    assert_eq!(sets.len(), 3);
+    assert_eq!(sets.len(), 4);
     assert!(matches!(sets.last(), Some(ConfigSet::Variables(_))));
 }
 

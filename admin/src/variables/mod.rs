@@ -19,6 +19,48 @@ pub enum ResolutionFamily {
     Ipv6,
 }
 
+/// What `mysql-query_digests` and its relatives say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryDigests {
+    /// mysql-query_digests: statements are counted
+    pub enabled: bool,
+    /// mysql-query_digests_lowercase
+    pub lowercase: bool,
+    /// mysql-query_digests_replace_null
+    pub replace_null: bool,
+    /// mysql-query_digests_no_digits
+    pub no_digits: bool,
+    /// mysql-query_digests_keep_comment
+    pub keep_comment: bool,
+    /// mysql-query_digests_track_hostname
+    pub track_hostname: bool,
+    /// mysql-query_digests_grouping_limit: values of a list that are shown
+    pub grouping_limit: usize,
+    /// mysql-query_digests_groups_grouping_limit: lists of a list that are shown
+    pub groups_grouping_limit: usize,
+    /// mysql-query_digests_max_digest_length, bytes
+    pub max_digest_length: usize,
+    /// mysql-query_digests_max_query_length, bytes
+    pub max_query_length: usize,
+}
+
+impl Default for QueryDigests {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            lowercase: false,
+            replace_null: true,
+            no_digits: false,
+            keep_comment: false,
+            track_hostname: false,
+            grouping_limit: 3,
+            groups_grouping_limit: 10,
+            max_digest_length: 2_048,
+            max_query_length: 65_000,
+        }
+    }
+}
+
 /// All variables in force. Field names follow the variables' names; durations are typed.
 #[derive(Clone, PartialEq)]
 pub struct Variables {
@@ -104,6 +146,10 @@ pub struct Variables {
     pub dns_server: Option<std::net::SocketAddr>,
     /// mysql-resolution_family
     pub resolution_family: ResolutionFamily,
+    /// mysql-query_digests and its relatives
+    pub query_digests: QueryDigests,
+    /// mysql-query_processor_regex: stored, without effect
+    pub query_processor_regex: u32,
 }
 
 impl Default for Variables {
@@ -152,6 +198,8 @@ impl Default for Variables {
             dns_cache_refresh_interval: ms(60_000),
             dns_server: None,
             resolution_family: ResolutionFamily::System,
+            query_digests: QueryDigests::default(),
+            query_processor_regex: 1,
         }
     }
 }

@@ -4,8 +4,8 @@ use super::kind::{Field, Kind, VarDef};
 
 /// Access to a field of `Variables`.
 macro_rules! field {
-    ($name:ident) => {
-        Field { get: |variables| &variables.$name, set: |variables| &mut variables.$name }
+    ($($name:ident).+) => {
+        Field { get: |variables| &variables.$($name).+, set: |variables| &mut variables.$($name).+ }
     };
 }
 
@@ -176,6 +176,61 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-multiplexing",
         Kind::Bool(field!(multiplexing)),
         "Whether server connections are shared between clients.",
+    ),
+    var(
+        "mysql-query_digests",
+        Kind::Bool(field!(query_digests.enabled)),
+        "Whether statements are counted in stats_mysql_query_digest.",
+    ),
+    var(
+        "mysql-query_digests_grouping_limit",
+        Kind::Size(field!(query_digests.grouping_limit), 1..=2_089),
+        "Values of a list that a digest shows before it says `...`.",
+    ),
+    var(
+        "mysql-query_digests_groups_grouping_limit",
+        Kind::Size(field!(query_digests.groups_grouping_limit), 1..=2_089),
+        "Lists in parentheses that a digest shows before it says `...`.",
+    ),
+    var(
+        "mysql-query_digests_keep_comment",
+        Kind::Bool(field!(query_digests.keep_comment)),
+        "Whether digests keep comments.",
+    ),
+    var(
+        "mysql-query_digests_lowercase",
+        Kind::Bool(field!(query_digests.lowercase)),
+        "Whether digests are in lower case.",
+    ),
+    var(
+        "mysql-query_digests_max_digest_length",
+        Kind::Size(field!(query_digests.max_digest_length), 16..=1_048_576),
+        "Longest text of a digest, in bytes.",
+    ),
+    var(
+        "mysql-query_digests_max_query_length",
+        Kind::Size(field!(query_digests.max_query_length), 16..=16_777_216),
+        "How much of a statement its digest is made of, in bytes.",
+    ),
+    var(
+        "mysql-query_digests_no_digits",
+        Kind::Bool(field!(query_digests.no_digits)),
+        "Whether digits in names become `?` in digests.",
+    ),
+    var(
+        "mysql-query_digests_replace_null",
+        Kind::Bool(field!(query_digests.replace_null)),
+        "Whether NULL becomes `?` in digests.",
+    ),
+    var(
+        "mysql-query_digests_track_hostname",
+        Kind::Bool(field!(query_digests.track_hostname)),
+        "Whether statements are counted by the client's address, too.",
+    ),
+    var(
+        "mysql-query_processor_regex",
+        Kind::Number(field!(query_processor_regex), 1..=2),
+        "Stored for compatibility; there is one kind of regular expressions.",
     ),
     var(
         "mysql-resolution_family",

@@ -42,7 +42,7 @@ impl World {
         let fake = Fake::start();
         let servers = vec![server(&fake, max_connections)];
         backends.update(|hostgroups| hostgroups.load(&ServersConfig { servers, ..Default::default() }));
-        let sessions = Sessions::new(Arc::clone(&config), Arc::clone(&backends));
+        let sessions = Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::default());
         let handler = move |accepted| sessions.serve(accepted, &server_options(None), &Everybody);
         let spec = ServiceSpec { name: "front", stack: 256 << 10 };
         let front = Service::new(spec, Arc::new(|| 1000), Arc::new(handler));

@@ -1,0 +1,275 @@
+//! What is counted of each digest.
+//!
+//! Sessions count under short locks, each for a sixteenth of the digests. Memory is bounded: once it is used up, statements
+//! that have not been counted before are not counted at all, until somebody reads and clears the table.
+
+use admin::Value;
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use twox_hash::XxHash3_64;
+
+const SHARDS: usize = 16;
+/// Memory for what is counted, in bytes.
+const MEMORY: usize = 64 << 20;
+
+/// Whose statements are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key<'a> {
+    /// Where they went; -1: answered by a rule.
+    pub hostgroup: i64,
+    /// Default schema; empty without one.
+    pub schema: &'a str,
+    /// User.
+    pub user: &'a str,
+    /// Where the client is; empty unless that is tracked.
+    pub client: &'a str,
+    /// Number of the digest.
+    pub digest: u64,
+}
+
+/// One execution.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// When it ended.
+    pub ended: Instant,
+    /// How long it took.
+    pub time: Duration,
+    /// Rows it changed.
+    pub rows_affected: u64,
+    /// Rows it returned.
+    pub rows_sent: u64,
+}
+
+struct Entry {
+    hash: u64,
+    hostgroup: i64,
+    schema: Box<str>,
+    user: Box<str>,
+    client: Box<str>,
+    digest: u64,
+    text: Box<[u8]>,
+    counts: Counts,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Counts {
+    count: u64,
+    first_seen: u64,
+    last_seen: u64,
+    sum_us: u64,
+    min_us: u64,
+    max_us: u64,
+    rows_affected: u64,
+    rows_sent: u64,
+}
+
+impl Entry {
+    fn new(hash: u64, key: &Key<'_>, text: &[u8], counts: Counts) -> Self {
+        let Key { hostgroup, schema, user, client, digest } = *key;
+        let (schema, user, client, text) = (schema.into(), user.into(), client.into(), text.into());
+        Self { hash, hostgroup, schema, user, client, digest, text, counts }
+    }
+    fn key(&self) -> Key<'_> {
+        let Self { hostgroup, schema, user, client, digest, .. } = self;
+        Key { hostgroup: *hostgroup, schema, user, client, digest: *digest }
+    }
+    /// As the stats tables show it.
+    fn row(&self) -> Vec<Value> {
+        let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let text = |text: &str| Value::Text(text.to_owned());
+        vec![
+            Value::Int(self.hostgroup),
+            text(&self.schema),
+            text(&self.user),
+            text(&self.client),
+            Value::Text(super::show(self.digest)),
+            text(&String::from_utf8_lossy(&self.text)),
+            number(self.counts.count),
+            number(self.counts.first_seen),
+            number(self.counts.last_seen),
+            number(self.counts.sum_us),
+            number(self.counts.min_us),
+            number(self.counts.max_us),
+            number(self.counts.rows_affected),
+            number(self.counts.rows_sent),
+        ]
+    }
+}
+
+impl Counts {
+    fn new(sample: &Sample, now: u64) -> Self {
+        let us = u64::try_from(sample.time.as_micros()).unwrap_or(u64::MAX);
+        Self {
+            count: 1,
+            first_seen: now,
+            last_seen: now,
+            sum_us: us,
+            min_us: us,
+            max_us: us,
+            rows_affected: sample.rows_affected,
+            rows_sent: sample.rows_sent,
+        }
+    }
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.last_seen = self.last_seen.max(other.last_seen);
+        self.sum_us = self.sum_us.saturating_add(other.sum_us);
+        self.min_us = self.min_us.min(other.min_us);
+        self.max_us = self.max_us.max(other.max_us);
+        self.rows_affected = self.rows_affected.saturating_add(other.rows_affected);
+        self.rows_sent = self.rows_sent.saturating_add(other.rows_sent);
+    }
+}
+
+#[derive(Default)]
+struct Shard {
+    entries: HashTable<Entry>,
+    /// Memory that the entries take, in bytes.
+    used: usize,
+}
+
+/// The statistics of all digests.
+pub struct Statistics {
+    shards: [Mutex<Shard>; SHARDS],
+    memory: usize,
+    full: AtomicBool,
+    // The time of day when the clock of samples said so.
+    started: (Instant, u64),
+}
+
+impl Default for Statistics {
+    fn default() -> Self {
+        Self::with_memory(MEMORY)
+    }
+}
+
+impl Statistics {
+    fn with_memory(memory: usize) -> Self {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        Self {
+            shards: Default::default(),
+            memory: memory / SHARDS,
+            full: AtomicBool::new(false),
+            started: (Instant::now(), unix),
+        }
+    }
+    /// Counts one execution of a statement whose digest has this text.
+    pub fn count(&self, key: &Key<'_>, text: &[u8], sample: &Sample) {
+        let (start, unix) = self.started;
+        let counts = Counts::new(sample, unix + sample.ended.saturating_duration_since(start).as_secs());
+        let hash = hash(key);
+        // In bounds: the remainder is below the number of shards.
+        let mut shard = self.shards[(hash >> 32) as usize % SHARDS].lock();
+        let known = shard.entries.find_mut(hash, |entry| entry.hash == hash && entry.key() == *key);
+        if let Some(entry) = known {
+            return entry.counts.add(&counts);
+        }
+        let size = size_of::<Entry>() + text.len() + key.schema.len() + key.user.len() + key.client.len();
+        if shard.used + size <= self.memory {
+            shard.used += size;
+            shard.entries.insert_unique(hash, Entry::new(hash, key, text, counts), |entry| entry.hash);
+            return;
+        }
+        drop(shard);
+        if !self.full.swap(true, Ordering::Relaxed) {
+            log::warn!(
+                "stats_mysql_query_digest is full: statements that are not in it are not counted until it is cleared \
+                 (read stats_mysql_query_digest_reset)"
+            );
+        }
+    }
+    /// Rows of stats_mysql_query_digest.
+    pub fn rows(&self) -> Vec<Vec<Value>> {
+        let of_shard = |shard: &Mutex<Shard>| shard.lock().entries.iter().map(Entry::row).collect::<Vec<_>>();
+        self.shards.iter().flat_map(of_shard).collect()
+    }
+    /// The same, cleared: an execution is in what is returned, or in what is counted from then on.
+    pub fn take_rows(&self) -> Vec<Vec<Value>> {
+        let taken: Vec<_> = self.shards.iter().map(|shard| std::mem::take(&mut *shard.lock())).collect();
+        self.full.store(false, Ordering::Relaxed);
+        taken.iter().flat_map(|shard| shard.entries.iter().map(Entry::row)).collect()
+    }
+}
+
+fn hash(key: &Key<'_>) -> u64 {
+    let names = [key.schema, key.user, key.client].map(|name| XxHash3_64::oneshot(name.as_bytes()));
+    // A key's parts are mixed in turn, so that equal names in two places do not cancel out.
+    let mix = |sum: u64, part: u64| (sum.rotate_left(23) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    names.into_iter().chain([key.hostgroup.cast_unsigned()]).fold(key.digest, mix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key<'static> = Key { hostgroup: 1, schema: "shop", user: "app", client: "", digest: 0xAB };
+
+    fn sample(us: u64, rows_affected: u64, rows_sent: u64) -> Sample {
+        Sample { ended: Instant::now(), time: Duration::from_micros(us), rows_affected, rows_sent }
+    }
+
+    fn ints(row: &[Value], columns: std::ops::Range<usize>) -> Vec<i64> {
+        let int = |value: &Value| if let Value::Int(number) = value { *number } else { panic!("{value:?}") };
+        row[columns].iter().map(int).collect()
+    }
+
+    #[test]
+    fn executions_add_up() {
+        let statistics = Statistics::default();
+        statistics.count(&KEY, b"SELECT ?", &sample(30, 0, 2));
+        statistics.count(&KEY, b"SELECT ?", &sample(10, 5, 1));
+        let rows = statistics.rows();
+        let text = |text: &str| Value::Text(text.to_owned());
+        let names = [
+            Value::Int(1),
+            text("shop"),
+            text("app"),
+            text(""),
+            text("0x00000000000000AB"),
+            text("SELECT ?"),
+        ];
+        assert_eq!((rows.len(), &rows[0][..6]), (1, &names[..]));
+        assert_eq!(ints(&rows[0], 6..7), [2]);
+        assert_eq!(ints(&rows[0], 9..14), [40, 10, 30, 5, 3]);
+        let seen = ints(&rows[0], 7..9);
+        assert!(seen[0] > 1_500_000_000 && seen[1] >= seen[0], "{seen:?}");
+    }
+
+    #[test]
+    fn every_part_of_the_key_counts() {
+        let statistics = Statistics::default();
+        let others = [
+            Key { hostgroup: -1, ..KEY },
+            Key { schema: "app", user: "shop", ..KEY },
+            Key { user: "other", ..KEY },
+            Key { client: "10.0.0.1", ..KEY },
+            Key { digest: 0xAC, ..KEY },
+        ];
+        for key in others.iter().chain([&KEY, &KEY]) {
+            statistics.count(key, b"x", &sample(1, 0, 0));
+        }
+        assert_eq!(statistics.rows().len(), 6);
+        assert_eq!(statistics.take_rows().len(), 6);
+        assert_eq!(statistics.rows().len(), 0);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_known_statements_go_on_being_counted() {
+        let statistics = Statistics::with_memory(SHARDS * 1_000);
+        for digest in 0..1_000 {
+            statistics.count(&Key { digest, ..KEY }, &[b'x'; 200], &sample(1, 0, 0));
+        }
+        let full = statistics.rows().len();
+        assert!((SHARDS..=SHARDS * 4).contains(&full), "{full}");
+        (0..1_000).for_each(|digest| {
+            statistics.count(&Key { digest, ..KEY }, &[b'x'; 200], &sample(1, 0, 0));
+        });
+        assert_eq!(statistics.rows().len(), full);
+        assert!(statistics.rows().iter().all(|row| ints(row, 6..7) == [2]));
+        statistics.take_rows();
+        statistics.count(&KEY, b"x", &sample(1, 0, 0));
+        assert_eq!(statistics.rows().len(), 1);
+    }
+}

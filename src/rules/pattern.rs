@@ -1,0 +1,120 @@
+//! Regular expressions and address patterns of rules. Text is matched byte by byte, in whatever character set it is.
+
+use fancy_regex::{BytesMode, Regex, RegexBuilder};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Steps an expression with look-around or back references may take on one statement.
+const BACKTRACK_LIMIT: usize = 100_000;
+/// Memory of one compiled expression, in bytes.
+const SIZE_LIMIT: usize = 1 << 20;
+
+/// A compiled regular expression.
+pub struct Pattern {
+    regex: Regex,
+    // An expression that took too many steps is logged once.
+    gave_up: AtomicBool,
+}
+
+impl Pattern {
+    /// Compiles `text`; the error is the reason why it cannot be.
+    pub fn new(text: &str, caseless: bool) -> Result<Self, String> {
+        let mut builder = RegexBuilder::new(text);
+        builder.case_insensitive(caseless).bytes_mode(BytesMode::Ascii);
+        builder.backtrack_limit(BACKTRACK_LIMIT).delegate_size_limit(SIZE_LIMIT);
+        let regex = builder.build().map_err(|error| error.to_string().replace('\n', " "))?;
+        Ok(Self { regex, gave_up: AtomicBool::new(false) })
+    }
+    /// Whether it is found in `text`; not, if that takes too many steps.
+    pub fn matches(&self, text: &[u8]) -> bool {
+        self.regex.is_match(text).unwrap_or_else(|error| self.give_up(&error))
+    }
+    fn give_up(&self, error: &fancy_regex::Error) -> bool {
+        if !self.gave_up.swap(true, Ordering::Relaxed) {
+            log::warn!("mysql_query_rules: '{}' is taken not to match: {error}", self.regex.as_str());
+        }
+        false
+    }
+    /// `text` with what matches replaced; `None` where nothing does.
+    pub fn replace(&self, text: &[u8], replacement: &Replacement) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let mut copied = 0;
+        let limit = if replacement.global { usize::MAX } else { 1 };
+        for captures in self.regex.captures_iter(text).take(limit) {
+            let captures = captures.map_err(|error| self.give_up(&error)).ok()?;
+            let whole = captures.get(0)?;
+            out.extend_from_slice(text.get(copied..whole.start())?);
+            copied = whole.end();
+            for part in &replacement.parts {
+                match part {
+                    Part::Text(literal) => out.extend_from_slice(literal),
+                    Part::Group(index) => {
+                        let group = captures.get(*index).map(|group| group.range());
+                        out.extend_from_slice(group.and_then(|range| text.get(range)).unwrap_or_default());
+                    }
+                }
+            }
+        }
+        (copied > 0 || !out.is_empty()).then(|| {
+            out.extend_from_slice(text.get(copied..).unwrap_or_default());
+            out
+        })
+    }
+}
+
+/// The column replace_pattern: text with `\1` for what the first group matched, `\0` for all, and `\\` for a backslash.
+pub struct Replacement {
+    parts: Vec<Part>,
+    global: bool,
+}
+
+enum Part {
+    Text(Vec<u8>),
+    Group(usize),
+}
+
+impl Replacement {
+    /// Reads the column. `global`: every match is replaced, not only the first.
+    pub fn new(text: &str, global: bool) -> Self {
+        let mut parts = Vec::new();
+        let mut literal = Vec::new();
+        let mut bytes = text.bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'\\' => match bytes.next() {
+                    Some(digit @ b'0'..=b'9') => {
+                        parts.push(Part::Text(std::mem::take(&mut literal)));
+                        parts.push(Part::Group(usize::from(digit - b'0')));
+                    }
+                    Some(b'\\') | None => literal.push(b'\\'),
+                    Some(other) => literal.extend_from_slice(&[b'\\', other]),
+                },
+                byte => literal.push(byte),
+            }
+        }
+        parts.push(Part::Text(literal));
+        Self { parts, global }
+    }
+}
+
+/// The column client_addr: an address, in which `%` stands for any characters.
+pub struct Address {
+    parts: Vec<Box<str>>,
+}
+
+impl Address {
+    /// Reads the column.
+    pub fn new(text: &str) -> Self {
+        Self { parts: text.split('%').map(Box::from).collect() }
+    }
+    /// Whether an address fits.
+    pub fn matches(&self, address: &str) -> bool {
+        let Some((first, others)) = self.parts.split_first() else { return false };
+        let Some((last, middle)) = others.split_last() else { return address == &**first };
+        let rest = address.strip_prefix(&**first).and_then(|rest| rest.strip_suffix(&**last));
+        let found = middle.iter().try_fold(rest, |rest, part| {
+            let (_, after) = rest?.split_once(&**part)?;
+            Some(Some(after))
+        });
+        found.flatten().is_some()
+    }
+}

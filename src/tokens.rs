@@ -1,0 +1,337 @@
+//! SQL text cut into tokens, for its effect on a session and for its digest. Any bytes are accepted, in linear time.
+
+/// A piece of SQL text. White space and comments are skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// A keyword, name or number outside quotes.
+    Word(&'a [u8]),
+    /// What is inside single or double quotes, escapes as written; `_charset`, `N`, `X` or `B` may stand before the quotes.
+    Text(&'a [u8]),
+    /// What is inside backquotes.
+    Name(&'a [u8]),
+    /// `@`: a user variable follows.
+    UserVariable,
+    /// `@@`: a system variable follows.
+    SystemVariable,
+    /// Any other byte.
+    Symbol(u8),
+    /// `/*!` or `/*M!`: a comment that the server executes.
+    ExecutedComment,
+    /// `...`, which stands in digests for what was left out.
+    Ellipsis,
+}
+
+/// Iterator over the tokens of a text.
+pub struct Tokens<'a> {
+    length: usize,
+    rest: &'a [u8],
+    // The sql_mode NO_BACKSLASH_ESCAPES is in force.
+    plain_backslash: bool,
+    // The last token was a name, or the dot right after one: what follows is no number.
+    qualifies: Qualifies,
+    spaced: bool,
+    number: bool,
+    comment: Option<&'a [u8]>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Qualifies {
+    No,
+    Name,
+    Dot,
+}
+
+impl<'a> Tokens<'a> {
+    /// Tokens of `sql`; `plain_backslash` if a backslash in quotes is a byte like any other.
+    pub fn new(sql: &'a [u8], plain_backslash: bool) -> Self {
+        Self {
+            length: sql.len(),
+            rest: sql,
+            plain_backslash,
+            qualifies: Qualifies::No,
+            spaced: false,
+            number: false,
+            comment: None,
+        }
+    }
+    /// Bytes up to the end of the last token.
+    pub fn position(&self) -> usize {
+        self.length - self.rest.len()
+    }
+    /// Whether white space or a comment stood before the last token.
+    pub fn spaced(&self) -> bool {
+        self.spaced
+    }
+    /// Whether the last token, a word, was a number.
+    pub fn is_number(&self) -> bool {
+        self.number
+    }
+    /// Whether a dot follows the last token directly.
+    pub fn dot_follows(&self) -> bool {
+        self.rest.first() == Some(&b'.')
+    }
+    /// The last comment in front of the last token, if it is of the form that needs no line of its own.
+    pub fn comment(&self) -> Option<&'a [u8]> {
+        self.comment
+    }
+    fn take(&mut self, length: usize) -> &'a [u8] {
+        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
+        self.rest = rest;
+        taken
+    }
+    fn length_while(&self, from: usize, wanted: impl Fn(u8) -> bool) -> usize {
+        let rest = self.rest.get(from..).unwrap_or_default();
+        from + rest.iter().position(|&byte| !wanted(byte)).unwrap_or(rest.len())
+    }
+    /// Takes a quoted piece whose opening quote was taken already; a doubled quote stands for itself.
+    fn take_quoted(&mut self, quote: u8) -> &'a [u8] {
+        let bytes = self.rest;
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if byte == b'\\' && quote != b'`' && !self.plain_backslash {
+                at += 1;
+            } else if byte == quote {
+                if bytes.get(at + 1) != Some(&quote) {
+                    break;
+                }
+                at += 1;
+            }
+            at += 1;
+        }
+        let inside = self.take(at);
+        self.take(1);
+        inside
+    }
+    fn skip_line(&mut self) {
+        self.take(self.length_while(0, |byte| byte != b'\n'));
+    }
+    /// Skips white space and comments; true if there were any.
+    fn skip_blanks(&mut self) -> bool {
+        let before = self.rest.len();
+        self.comment = None;
+        loop {
+            match self.rest {
+                [blank, ..] if blank.is_ascii_whitespace() => {
+                    self.take(self.length_while(1, |byte| byte.is_ascii_whitespace()));
+                }
+                [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => break,
+                [b'/', b'*', ..] => {
+                    let end = self.rest.windows(2).skip(2).position(|pair| pair == b"*/");
+                    self.comment = Some(self.take(end.map_or(self.rest.len(), |at| at + 4)));
+                }
+                [b'#', ..] | [b'-', b'-'] => self.skip_line(),
+                [b'-', b'-', after, ..] if after.is_ascii_whitespace() || after.is_ascii_control() => {
+                    self.skip_line();
+                }
+                _ => break,
+            }
+        }
+        self.rest.len() < before
+    }
+    /// A word or a number.
+    fn word(&mut self) -> Token<'a> {
+        let mut length = self.length_while(0, is_word);
+        if self.qualifies != Qualifies::Dot || self.spaced {
+            let fraction = match (self.rest.get(..length), self.rest.get(length)) {
+                (Some(word), Some(b'.')) if word.iter().all(u8::is_ascii_digit) => length,
+                _ => length + 1,
+            };
+            (length, self.number) = self.number(length, fraction);
+        }
+        if !self.number
+            && let Some(text) = self.introduced(length)
+        {
+            self.qualifies = Qualifies::No;
+            return Token::Text(text);
+        }
+        self.qualifies = if self.number { Qualifies::No } else { Qualifies::Name };
+        Token::Word(self.take(length))
+    }
+    /// Takes a quoted text that the word of `length` bytes introduces.
+    fn introduced(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (word, after) = self.rest.split_at_checked(length)?;
+        let blanks = match word {
+            [b'x' | b'X' | b'b' | b'B' | b'n' | b'N'] => 0,
+            [b'_', ..] => after.iter().position(|byte| !byte.is_ascii_whitespace())?,
+            _ => return None,
+        };
+        let quote = *after.get(blanks).filter(|byte| matches!(byte, b'\'' | b'"'))?;
+        self.take(length + blanks + 1);
+        Some(self.take_quoted(quote))
+    }
+    /// Length of the number that begins here with a word of `length` bytes and may have its decimal point at `point`; that
+    /// of the word if it is none.
+    fn number(&self, length: usize, point: usize) -> (usize, bool) {
+        let word = self.rest.get(..length).unwrap_or_default();
+        if point <= length {
+            let digits = self.length_while(point + 1, |byte| byte.is_ascii_digit());
+            return (self.exponent(digits).unwrap_or(digits), true);
+        }
+        let digits = self.length_while(0, |byte| byte.is_ascii_digit());
+        match word {
+            _ if digits == 0 => (length, false),
+            _ if digits == length => (length, true),
+            [b'0', b'x', hex @ ..] if !hex.is_empty() => (length, hex.iter().all(u8::is_ascii_hexdigit)),
+            [b'0', b'b', bits @ ..] if !bits.is_empty() => {
+                (length, bits.iter().all(|bit| matches!(bit, b'0' | b'1')))
+            }
+            _ => match self.exponent(digits) {
+                Some(end) if end >= length => (end, true),
+                _ => (length, false),
+            },
+        }
+    }
+    /// Where the exponent that begins at `at` ends.
+    fn exponent(&self, at: usize) -> Option<usize> {
+        let first = match self.rest.get(at..)? {
+            [b'e' | b'E', b'+' | b'-', ..] => at + 2,
+            [b'e' | b'E', ..] => at + 1,
+            _ => return None,
+        };
+        let end = self.length_while(first, |byte| byte.is_ascii_digit());
+        (end > first).then_some(end)
+    }
+    fn symbol(&mut self, first: u8) -> Token<'a> {
+        if self.rest.starts_with(b"...") {
+            self.qualifies = Qualifies::No;
+            self.take(3);
+            return Token::Ellipsis;
+        }
+        if let [b'.', digit, ..] = self.rest
+            && digit.is_ascii_digit()
+            && (self.qualifies == Qualifies::No || self.spaced)
+        {
+            let (length, _) = self.number(0, 0);
+            (self.number, self.qualifies) = (true, Qualifies::No);
+            return Token::Word(self.take(length));
+        }
+        let after_name = self.qualifies == Qualifies::Name && !self.spaced;
+        self.qualifies = if first == b'.' && after_name { Qualifies::Dot } else { Qualifies::No };
+        self.take(1);
+        Token::Symbol(first)
+    }
+}
+
+#[inline]
+fn is_word(byte: u8) -> bool {
+    const WORD: [bool; 256] = {
+        let mut table = [false; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            table[byte] = (byte as u8).is_ascii_alphanumeric()
+                || byte == b'_' as usize
+                || byte == b'$' as usize
+                || byte >= 0x80;
+            byte += 1;
+        }
+        table
+    };
+    // In bounds: the table has an entry for every byte.
+    WORD[byte as usize]
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Token<'a>> {
+        self.spaced = self.skip_blanks();
+        self.number = false;
+        let first = *self.rest.first()?;
+        if is_word(first) {
+            return Some(self.word());
+        }
+        let token = match self.rest {
+            [b'/', b'*', ..] => {
+                self.take(2);
+                Token::ExecutedComment
+            }
+            [b'@', b'@', ..] => {
+                self.take(2);
+                Token::SystemVariable
+            }
+            [b'@', ..] => {
+                self.take(1);
+                Token::UserVariable
+            }
+            [quote @ (b'\'' | b'"'), ..] => {
+                let quote = *quote;
+                self.take(1);
+                Token::Text(self.take_quoted(quote))
+            }
+            [b'`', ..] => {
+                self.take(1);
+                let name = self.take_quoted(b'`');
+                self.qualifies = Qualifies::Name;
+                return Some(Token::Name(name));
+            }
+            _ => return Some(self.symbol(first)),
+        };
+        self.qualifies = Qualifies::No;
+        Some(token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tokens(sql: &str) -> Vec<Token<'_>> {
+        Tokens::new(sql.as_bytes(), false).collect()
+    }
+
+    #[test]
+    fn quotes_and_comments_hide_what_is_inside() {
+        assert_eq!(
+            tokens("a /* @x */ 'it''s @x' \"\\\"@\" `b``@` -- @x\n@@c--1 # @x"),
+            [
+                Token::Word(b"a"),
+                Token::Text(b"it''s @x"),
+                Token::Text(b"\\\"@"),
+                Token::Name(b"b``@"),
+                Token::SystemVariable,
+                Token::Word(b"c"),
+                Token::Symbol(b'-'),
+                Token::Symbol(b'-'),
+                Token::Word(b"1"),
+            ]
+        );
+        assert_eq!(tokens("@x /*!50000 y */")[..2], [Token::UserVariable, Token::Word(b"x")]);
+        assert!(tokens("/*M!100 y */").contains(&Token::ExecutedComment));
+    }
+
+    #[test]
+    fn numbers_are_words_of_their_own() {
+        let numbers = |sql: &'static str| {
+            let mut tokens = Tokens::new(sql.as_bytes(), false);
+            let mut found = Vec::new();
+            while let Some(token) = tokens.next() {
+                if let (Token::Word(word), true) = (token, tokens.is_number()) {
+                    found.push(std::str::from_utf8(word).unwrap());
+                }
+            }
+            found
+        };
+        assert_eq!(
+            numbers("1 1.5 .5 1. 1e5 1.5e-3 2E+7 0xAF 0b01"),
+            "1 1.5 .5 1. 1e5 1.5e-3 2E+7 0xAF 0b01".split(' ').collect::<Vec<_>>()
+        );
+        assert_eq!(numbers("a1 1a 1e 0x 0b2 t.5 `t`.5 t.1e5 _1 a.1.5"), Vec::<&str>::new());
+        assert_eq!(numbers("a.b .5 a-5 1..2 1e+x"), [".5", "5", "1.", ".2"]);
+    }
+
+    #[test]
+    fn a_plain_backslash_does_not_hide_the_quote_that_ends_a_text() {
+        let sql = br"'\' , @x";
+        assert!(Tokens::new(sql, true).any(|token| token == Token::UserVariable));
+        assert!(!Tokens::new(sql, false).any(|token| token == Token::UserVariable));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..64), plain: bool) {
+            prop_assert!(Tokens::new(&bytes, plain).count() <= bytes.len());
+        }
+    }
+}
