@@ -13,7 +13,7 @@ use crate::monitor::suppression::Suppression;
 use crate::pool::Backends;
 use crate::ports;
 use crate::runtime::{AllListeners, DaemonRuntime, live_tables, query_tables};
-use crate::session::Sessions;
+use crate::session::{Sessions, Sweeper};
 use admin::{Admin, Variables};
 use crossbeam_channel::Sender;
 use sqlite_server::SqliteServer;
@@ -78,6 +78,8 @@ pub struct Daemon {
     statistics: Arc<Statistics>,
     dns: Arc<Dns>,
     probes: Arc<Probes>,
+    sessions: Arc<Sessions>,
+    sweeper: Option<Sweeper>,
     monitoring: Option<(Arc<Monitor>, Dispatcher)>,
 }
 
@@ -101,9 +103,11 @@ impl Daemon {
         };
         let statistics = Arc::<Statistics>::default();
         let shared = Shared { config: Arc::clone(&config), tls };
+        let sessions =
+            Arc::new(Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::clone(&statistics)));
         let listeners = Arc::new(AllListeners {
             admin: shared.admin_listeners(Arc::clone(&admin)),
-            traffic: shared.traffic_listeners(Arc::clone(&backends), Arc::clone(&statistics)),
+            traffic: shared.traffic_listeners(Arc::clone(&sessions)),
             sqlite: sqlite.map(|server| shared.sqlite_listeners(server)),
             ports_file: datadir.join("ports"),
         });
@@ -116,6 +120,8 @@ impl Daemon {
             statistics,
             dns,
             probes: Arc::new(Probes::new(Arc::clone(&config))),
+            sessions,
+            sweeper: None,
             monitoring: None,
         };
         if let Err(error) = daemon.run(options, &config, stop) {
@@ -132,14 +138,18 @@ impl Daemon {
             self.monitoring = Some(self.start_monitoring(config)?);
         }
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
+        let registry = self.sessions.registry();
+        self.sweeper = Some(Sweeper::start(Arc::clone(registry), Arc::clone(config))?);
         let queries = query_tables(config, &self.statistics);
-        for table in live_tables(&self.backends, monitor).into_iter().chain(queries) {
+        let live = live_tables(&self.backends, &self.sessions, config, monitor);
+        for table in live.into_iter().chain(queries) {
             self.admin.register(table).map_err(part)?;
         }
         self.admin.attach(Arc::new(DaemonRuntime {
             config: Arc::clone(config),
             backends: Arc::clone(&self.backends),
             statistics: Arc::clone(&self.statistics),
+            sessions: Arc::clone(registry),
             listeners: Arc::clone(&self.listeners),
             stop,
         }));
@@ -183,6 +193,7 @@ impl Daemon {
         let grace = if how == Stop::Gracefully { GRACE } else { Duration::ZERO };
         ports::remove(&self.listeners.ports_file);
         self.stop_traffic(grace);
+        self.sweeper = None;
         if let Some((monitor, dispatcher)) = self.monitoring.take() {
             dispatcher.stop();
             monitor.stop();
@@ -238,8 +249,7 @@ impl Shared {
         move || server_options(&config.variables(), &tls)
     }
 
-    fn traffic_listeners(&self, backends: Arc<Backends>, statistics: Arc<Statistics>) -> Listeners {
-        let sessions = Sessions::new(Arc::clone(&self.config), backends, statistics);
+    fn traffic_listeners(&self, sessions: Arc<Sessions>) -> Listeners {
         let (options, accounts) = (self.options(), UserAccounts(Arc::clone(&self.config)));
         let handler: Handler = Arc::new(move |accepted| sessions.serve(accepted, &options(), &accounts));
         let config = Arc::clone(&self.config);

@@ -9,6 +9,9 @@ use crate::monitor::Monitor;
 use crate::pool::Backends;
 use crate::ports;
 use crate::rules::RuleSet;
+use crate::session::{
+    Ending, Entry, Registry, Sessions, global_rows, processlist_rows, unknown_thread, users_rows,
+};
 use admin::rows::QueryRuleRow;
 use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
 use crossbeam_channel::Sender;
@@ -25,6 +28,8 @@ pub struct DaemonRuntime {
     pub backends: Arc<Backends>,
     /// What is counted of statements.
     pub statistics: Arc<Statistics>,
+    /// Who is connected to the traffic port.
+    pub sessions: Arc<Registry>,
     /// Where clients of each service connect.
     pub listeners: Arc<AllListeners>,
     /// Where a shutdown command goes.
@@ -66,6 +71,12 @@ impl AllListeners {
     }
 }
 
+impl DaemonRuntime {
+    fn session(&self, id: u32) -> Result<Arc<Entry>, SqlError> {
+        self.sessions.find(id).ok_or_else(|| unknown_thread(id.into()))
+    }
+}
+
 impl Runtime for DaemonRuntime {
     fn publish(&self, set: ConfigSet) -> Result<Published, SqlError> {
         match set {
@@ -104,6 +115,10 @@ impl Runtime for DaemonRuntime {
                 drop(self.statistics.take_rows());
                 return Ok(());
             }
+            ProcessCommand::KillConnection(id) => {
+                return self.session(id).map(|session| session.end(Ending::Killed));
+            }
+            ProcessCommand::KillQuery(id) => return self.session(id).map(|session| session.kill_query()),
         };
         // Fails only when the daemon is stopping already.
         let _ = self.stop.send(stop);
@@ -112,11 +127,20 @@ impl Runtime for DaemonRuntime {
 }
 
 /// The live tables whose rows the daemon holds.
-pub fn live_tables(backends: &Arc<Backends>, monitor: Option<&Arc<Monitor>>) -> Vec<LiveTable> {
+pub fn live_tables(
+    backends: &Arc<Backends>,
+    sessions: &Arc<Sessions>,
+    config: &Arc<Config>,
+    monitor: Option<&Arc<Monitor>>,
+) -> Vec<LiveTable> {
     type HostgroupRows = fn(&crate::hostgroups::Hostgroups) -> Vec<Vec<admin::Value>>;
     let of_hostgroups = |name, ddl, rows: HostgroupRows| {
         let backends = Arc::clone(backends);
         LiveTable { name, schema: Schema::Main, ddl, rows: Arc::new(move || backends.read(rows)) }
+    };
+    let of_sessions = |name, ddl, rows: fn(&Sessions, &Config) -> Vec<Vec<admin::Value>>| {
+        let (sessions, config) = (Arc::clone(sessions), Arc::clone(config));
+        LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&sessions, &config)) }
     };
     let pool = Arc::clone(backends);
     let monitor = monitor.cloned();
@@ -138,6 +162,15 @@ pub fn live_tables(backends: &Arc<Backends>, monitor: Option<&Arc<Monitor>>) -> 
             ddl: ddl::STATS_MYSQL_CONNECTION_POOL,
             rows: Arc::new(move || pool.connection_pool_rows()),
         },
+        of_sessions("stats_mysql_processlist", ddl::STATS_MYSQL_PROCESSLIST, |sessions, _| {
+            processlist_rows(sessions.registry())
+        }),
+        of_sessions("stats_mysql_users", ddl::STATS_MYSQL_USERS, |sessions, config| {
+            users_rows(sessions.registry(), config)
+        }),
+        of_sessions("stats_mysql_global", ddl::STATS_MYSQL_GLOBAL, |sessions, _| {
+            global_rows(sessions.registry(), sessions.uptime())
+        }),
         LiveTable {
             name: "mysql_server_read_only_log",
             schema: Schema::Monitor,

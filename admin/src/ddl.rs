@@ -254,6 +254,39 @@ pub const STATS_MYSQL_CONNECTION_POOL: &str = "CREATE TABLE stats_mysql_connecti
     Latency_us INT
 )";
 
+/// stats_mysql_processlist
+pub const STATS_MYSQL_PROCESSLIST: &str = "CREATE TABLE stats_mysql_processlist (
+    ThreadID INT NOT NULL,
+    SessionID INTEGER PRIMARY KEY NOT NULL,
+    user VARCHAR,
+    db VARCHAR,
+    cli_host VARCHAR,
+    cli_port INT,
+    hostgroup INT,
+    l_srv_host VARCHAR,
+    l_srv_port INT,
+    srv_host VARCHAR,
+    srv_port INT,
+    command VARCHAR,
+    time_ms INT NOT NULL,
+    info VARCHAR,
+    status_flags INT,
+    extended_info VARCHAR
+)";
+
+/// stats_mysql_users
+pub const STATS_MYSQL_USERS: &str = "CREATE TABLE stats_mysql_users (
+    username VARCHAR PRIMARY KEY,
+    frontend_connections INT NOT NULL,
+    frontend_max_connections INT NOT NULL
+)";
+
+/// stats_mysql_global
+pub const STATS_MYSQL_GLOBAL: &str = "CREATE TABLE stats_mysql_global (
+    Variable_Name VARCHAR NOT NULL PRIMARY KEY,
+    Variable_Value VARCHAR NOT NULL
+)";
+
 /// mysql_server_read_only_log
 pub const MYSQL_SERVER_READ_ONLY_LOG: &str = "CREATE TABLE mysql_server_read_only_log (
     hostname VARCHAR NOT NULL,

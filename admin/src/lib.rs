@@ -100,6 +100,10 @@ pub enum ProcessCommand {
     ShutdownSlow,
     /// TRUNCATE stats_mysql_query_digest: count from nothing.
     TruncateDigests,
+    /// KILL CONNECTION: ends the session with this connection id.
+    KillConnection(u32),
+    /// KILL QUERY: ends the statement that runs in this session.
+    KillQuery(u32),
 }
 
 /// What the admin interface asks of the running daemon.

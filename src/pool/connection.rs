@@ -1,5 +1,6 @@
 //! One backend connection as the pool sees it.
 
+use super::peer::Peer;
 use super::profile::{Identity, Profile};
 use super::statement_cache::StatementCache;
 use parking_lot::Mutex;
@@ -13,10 +14,11 @@ use wire::socket::Socket;
 
 /// The part of a connection that others than its holder reach: whoever retires it or has to cut it.
 /// It exists from the moment a session is allowed to open the connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Shared {
     retired: AtomicBool,
     socket: OnceLock<Socket>,
+    peer: OnceLock<Arc<Peer>>,
 }
 
 impl Shared {
@@ -32,6 +34,14 @@ impl Shared {
     pub fn set_socket(&self, socket: Socket) {
         // A second call would be for the same socket.
         let _ = self.socket.set(socket);
+    }
+    /// Makes the server's end known, once logged in.
+    pub fn set_peer(&self, peer: Peer) {
+        let _ = self.peer.set(Arc::new(peer));
+    }
+    /// The server's end.
+    pub fn peer(&self) -> Option<&Arc<Peer>> {
+        self.peer.get()
     }
     /// Ends the connection under whoever uses it.
     pub fn cut(&self) {

@@ -3,6 +3,7 @@
 use super::Backends;
 use super::connection::Connection;
 use super::inner::Slot;
+use super::peer::Peer;
 use super::profile::{Identity, Profile, Want};
 use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
@@ -119,6 +120,10 @@ impl Lease {
     /// The connection itself.
     pub fn backend(&mut self) -> &mut Backend {
         &mut self.connection.transport
+    }
+    /// The server's end.
+    pub fn peer(&self) -> Option<&Arc<Peer>> {
+        self.connection.shared.peer()
     }
     /// Server, for messages.
     pub fn server(&self) -> &dyn Display {

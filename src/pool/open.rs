@@ -2,6 +2,7 @@
 
 use super::connection::Connection;
 use super::lease::{Blame, Lease, Place};
+use super::peer::Peer;
 use super::profile::{Profile, Want};
 use super::statement_cache::StatementCache;
 use crate::hostgroups::Endpoint;
@@ -14,8 +15,10 @@ use wire::backend::{Backend, ConnectOptions};
 use wire::socket::Socket;
 use wire::{CapabilityFlags, SqlError, WireError};
 
-/// Longest that one read or write of a running statement may take (ProxySQL's mysql-default_query_timeout).
-const QUERY_TIMEOUT: Duration = Duration::from_secs(86_400);
+/// A server that is silent for so long is waited for further, but the session looks around meanwhile.
+const TICK: Duration = Duration::from_millis(250);
+/// How long a server may take nothing of a statement.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Refusals that concern the user or the schema, not the server: not counted against it, not tried again. Access denied (1044,
 /// 1045, 1698), unknown schema (1049), account limits (1203, 1226), expired password (1862), host not allowed (1130).
 const USER_ERRORS: [u16; 8] = [1044, 1045, 1049, 1130, 1203, 1226, 1698, 1862];
@@ -63,7 +66,7 @@ impl Ticket {
             deadline,
         };
         let backend = Backend::connect_watched(&options, |socket| self.watch(socket))?;
-        backend.channel.stream().socket().set_timeouts(Some(QUERY_TIMEOUT), Some(QUERY_TIMEOUT))?;
+        backend.channel.stream().socket().set_timeouts(Some(TICK), Some(WRITE_TIMEOUT))?;
         Ok(backend)
     }
     /// Lets the pool cut the attempt. A pool that closes after this sees the socket; one that closed before is seen here.
@@ -83,6 +86,11 @@ impl Ticket {
             return Err(OpenError { error: incompatible(&place.slot.endpoint, missing), retry: false });
         }
         let profile = Profile { schema: want.profile.schema.clone(), ..Profile::default() };
+        match Peer::of(&place.slot, &backend, &want.identity) {
+            Ok(peer) => place.slot.shared.set_peer(peer),
+            // It was cut a moment ago; its first use tells.
+            Err(error) => log::debug!("{}: {error}", place.slot.endpoint),
+        }
         let shared = Arc::clone(&place.slot.shared);
         let connection = Connection {
             transport: backend,

@@ -1,6 +1,7 @@
 //! One command of the client: answered here, or sent to a server.
 
 use super::classify::{Effect, Statement, classify};
+use super::kill::Kill;
 use super::local::{self, Answer};
 use super::state::{Message, Pending, Role, Session, Step};
 use wire::channel::RawCommand;
@@ -18,11 +19,18 @@ impl Session<'_> {
             Command::COM_PING => return Step::Answer(Answer::Ok),
             Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.shared.statistics())),
             Command::COM_RESET_CONNECTION => return self.reset(),
+            Command::COM_PROCESS_KILL => {
+                return Kill::from_command(argument).map_or_else(unknown_command, |kill| self.kill(kill));
+            }
             Command::COM_QUERY if complete => {
                 if let Some(answer) = local::answer(argument, self.id, &self.want.identity.user, self.peer) {
                     return Step::Answer(answer);
                 }
-                classify(argument, self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES))
+                let plain_backslash = self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
+                if let Some(kill) = Kill::parse(argument, plain_backslash) {
+                    return self.kill(kill);
+                }
+                classify(argument, plain_backslash)
             }
             Command::COM_INIT_DB => match str::from_utf8(argument) {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),

@@ -21,10 +21,19 @@ pub enum Relayed {
     Cancelled,
 }
 
-/// What to do while a server is silent.
+/// When the relay asks whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// The time limit of the server's socket has passed without a byte.
+    Silence,
+    /// Part of the answer was passed on, and more is to come.
+    MoreToCome,
+}
+
+/// Whether to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tick {
-    /// Go on waiting.
+    /// Go on.
     Continue,
     /// Give the answer up.
     Cancel,
@@ -39,29 +48,28 @@ pub struct Volume {
     pub sent: u64,
 }
 
-/// Passes on the answer that `tracker` follows. `tick` is asked whenever the time limit of the server's socket has passed
-/// without a byte.
+/// Passes on the answer that `tracker` follows. `tick` is asked at each pause.
 pub fn relay(
     client: &mut Channel,
     server: &mut Channel,
     mut tracker: ResponseTracker<'_>,
-    mut tick: impl FnMut() -> Tick,
+    mut tick: impl FnMut(Pause) -> Tick,
 ) -> (Relayed, Volume) {
     let mut volume = Volume::default();
     let end = loop {
-        match pass(client, server, &mut tracker, &mut volume) {
-            Ok(Progress::More) => {}
+        let pause = match pass(client, server, &mut tracker, &mut volume) {
+            Ok(Progress::More) => Pause::MoreToCome,
             Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
             // Connections are opened without LOCAL_FILES.
             Ok(Progress::FileWanted(_)) => {
                 break failed(WireError::Malformed("a request for a file, which was not offered"), volume);
             }
             Err(Failed::Client) => break Relayed::ClientLost,
-            Err(Failed::Server(error)) if error.is_timeout() => match tick() {
-                Tick::Continue => {}
-                Tick::Cancel => break Relayed::Cancelled,
-            },
+            Err(Failed::Server(error)) if error.is_timeout() => Pause::Silence,
             Err(Failed::Server(error)) => break failed(error, volume),
+        };
+        if tick(pause) == Tick::Cancel {
+            break Relayed::Cancelled;
         }
     };
     (end, volume)

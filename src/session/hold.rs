@@ -135,6 +135,13 @@ pub struct Hold {
 }
 
 impl Hold {
+    /// Becomes what `other` tells, without allocating unless a variable is new.
+    pub fn follow(&mut self, other: &Hold) {
+        (self.reasons, self.linger) = (other.reasons, other.linger);
+        if self.variable != other.variable {
+            self.variable.clone_from(&other.variable);
+        }
+    }
     /// Keeps the connection for a reason.
     pub fn add(&mut self, reason: Reason) {
         self.reasons.add(reason);

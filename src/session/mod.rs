@@ -4,23 +4,35 @@ mod classify;
 mod dispatch;
 mod forward;
 mod hold;
+mod kill;
+mod limits;
 mod local;
 mod prepared;
+mod processlist;
+mod registry;
 mod settings;
 mod settle;
 mod state;
 mod statements;
+mod sweeper;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod watch;
 
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
 use crate::pool::{Backends, StatementTexts};
 use crate::tokens;
+pub use kill::unknown_thread;
+use limits::Admission;
+pub use processlist::{global_rows, processlist_rows, users_rows};
+use registry::count;
+pub use registry::{Ending, Entry, Registry};
 use state::{Session, Step};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub use sweeper::Sweeper;
 use wire::channel::Channel;
 use wire::login::{ServerOptions, login};
 use wire::reply::Reply;
@@ -38,34 +50,57 @@ pub struct Sessions {
     backends: Arc<Backends>,
     texts: StatementTexts,
     statistics: Arc<Statistics>,
+    registry: Arc<Registry>,
     started: Instant,
 }
 
 impl Sessions {
     /// Shared state of the traffic port.
     pub fn new(config: Arc<Config>, backends: Arc<Backends>, statistics: Arc<Statistics>) -> Self {
-        Self { config, backends, texts: StatementTexts::default(), statistics, started: Instant::now() }
+        Self {
+            config,
+            backends,
+            registry: Arc::default(),
+            statistics,
+            texts: StatementTexts::default(),
+            started: Instant::now(),
+        }
+    }
+    /// Who is there.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+    /// Time since the start.
+    pub fn uptime(&self) -> Duration {
+        self.started.elapsed()
     }
     /// Serves one client to its end, on its own thread.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn wire::auth::Accounts) {
         let Accepted { socket, peer, id } = accepted;
-        let outcome = login(socket.clone(), id, options, accounts).and_then(|(mut client, login)| {
-            let idle = self.config.variables().wait_timeout.max(Duration::from_secs(1));
+        let admission = Admission::new(accounts, self, socket.clone(), peer, id);
+        let outcome = login(socket.clone(), id, options, &admission).and_then(|(mut client, login)| {
+            let idle = limits::idle_limit(&self.config.variables());
             socket.set_timeouts(Some(idle), Some(idle))?;
             let capabilities = login.capabilities;
-            let Some(mut session) = Session::new(self, socket, id, peer.ip(), login) else { return Ok(()) };
+            let Some(registered) = admission.into_registered() else { return Ok(()) };
+            let Some(mut session) = Session::new(self, socket, registered, login) else { return Ok(()) };
             let outcome = converse(&mut client, capabilities, &mut session, &self.config);
             session.clean_up();
             outcome
         });
         match outcome {
-            Ok(()) | Err(WireError::Closed) => {}
-            Err(error) => log::debug!("client {id} from {peer}: {error}"),
+            Ok(()) => {}
+            Err(error) => {
+                count(&self.registry.counters.aborted);
+                if !matches!(error, WireError::Closed) {
+                    log::debug!("client {id} from {peer}: {error}");
+                }
+            }
         }
     }
     /// The text of COM_STATISTICS.
     fn statistics(&self) -> String {
-        format!("Uptime: {}  Waiting: {}", self.started.elapsed().as_secs(), self.backends.waiting())
+        processlist::statistics(&self.registry, self.uptime())
     }
 }
 
@@ -81,17 +116,21 @@ fn converse(
         session.idle(client);
         let limit = config.variables().max_allowed_packet;
         let step = match client.read_command(limit, PARTIAL) {
-            Ok(command) => session.handle(&command),
+            Ok(command) => {
+                session.begin(&command);
+                session.handle(&command)
+            }
             Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::packet_too_large())),
             Err(WireError::Malformed(_)) => {
                 Step::End(Some(SqlError::new(1156, "08S01", "Got packets out of order")))
             }
-            Err(error) => return Err(error),
+            Err(error) => limits::unread(client, error, &config.variables())?,
         };
         let step = match step {
             Step::Relay(pending) => session.relay(client, pending),
             step => step,
         };
+        session.finish();
         let reply = Reply { channel: client, capabilities, status: session.status() };
         match step {
             Step::Answer(answer) => answer.write(reply)?,

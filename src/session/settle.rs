@@ -1,11 +1,12 @@
 //! The answer to a command, and its consequences for the session and for the connection in its hands.
 
 use super::classify::Effect;
-use super::forward::{Relayed, Tick, relay};
+use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::local::Answer;
 use super::settings::{Setting, Settings};
 use super::state::{LASTING, Pending, Role, Session, Step, TRANSACTION};
+use super::watch::Watch;
 use std::sync::Arc;
 use wire::channel::Channel;
 use wire::tracker::{Outcome, ResponseTracker, Sides};
@@ -15,6 +16,8 @@ impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
         let Some(lease) = &mut self.lease else { return Step::End(None) };
+        let deadline = self.started.checked_add(self.shared.config.variables().default_query_timeout);
+        let mut watch = Watch::new(self.shared, &self.registered.entry, &self.socket, deadline);
         let backend = lease.backend();
         let sides = Sides {
             server: backend.capabilities,
@@ -24,7 +27,7 @@ impl Session<'_> {
             statement: pending.role.new_id(),
         };
         let tracker = ResponseTracker::new(pending.command, sides);
-        let (relayed, volume) = relay(client, &mut backend.channel, tracker, || Tick::Continue);
+        let (relayed, volume) = relay(client, &mut backend.channel, tracker, |pause| watch.tick(pause));
         lease.count(pending.sent, volume.received);
         match relayed {
             Relayed::Done(outcome) => {
@@ -37,7 +40,12 @@ impl Session<'_> {
                 self.drop_lease();
                 Step::End(None)
             }
-            Relayed::ClientLost | Relayed::Cancelled => {
+            Relayed::ClientLost => {
+                watch.abandon("its client has gone");
+                self.drop_lease();
+                Step::End(None)
+            }
+            Relayed::Cancelled => {
                 self.drop_lease();
                 Step::End(None)
             }

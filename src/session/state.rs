@@ -20,6 +20,7 @@ use super::classify::{Effect, Statement};
 use super::hold::Hold;
 use super::local::Answer;
 use super::prepared::{Call, Preparing};
+use super::registry::Registered;
 use super::settings::Settings;
 use super::statements::Statements;
 use super::wait::{Failure, acquire, readable_within};
@@ -86,6 +87,9 @@ pub struct Session<'a> {
     pub(super) socket: Socket,
     pub(super) id: u32,
     pub(super) peer: IpAddr,
+    pub(super) registered: Registered,
+    /// When the command at hand came.
+    pub(super) started: Instant,
     pub(super) hostgroup: HostgroupId,
     pub(super) want: Want,
     pub(super) settings: Settings,
@@ -98,19 +102,26 @@ pub struct Session<'a> {
 }
 impl<'a> Session<'a> {
     /// A session after its login; None if the user has vanished meanwhile.
-    pub fn new(shared: &'a Sessions, socket: Socket, id: u32, peer: IpAddr, login: Login) -> Option<Self> {
+    pub fn new(shared: &'a Sessions, socket: Socket, registered: Registered, login: Login) -> Option<Self> {
         let users = shared.config.users();
         let user = users.get(&login.user)?;
         let schema = login.database.as_deref().or(user.default_schema.as_deref());
         let profile =
             Profile { schema: schema.filter(|name| !name.is_empty()).map(Arc::from), ..Profile::default() };
         let capabilities = login.capabilities;
-        let identity = Identity::new(&login.user, login.secret, capabilities, login.collation);
+        let identity = Identity::new(
+            &login.user,
+            user.backend_secret.clone().unwrap_or(login.secret),
+            capabilities,
+            login.collation,
+        );
         Some(Self {
             shared,
             socket,
-            id,
-            peer,
+            id: registered.entry.id,
+            peer: registered.entry.client.ip(),
+            registered,
+            started: Instant::now(),
             hostgroup: user.default_hostgroup,
             want: Want { identity: Arc::new(identity), profile },
             settings: Settings::default(),
@@ -131,12 +142,16 @@ impl<'a> Session<'a> {
         let lingers = self.lease.is_some() && !self.must_keep();
         if lingers && client.buffered() == 0 && !readable_within(&self.socket, LINGER) {
             self.give_back();
+            self.registered.entry.released();
         }
     }
     /// The connection in hand, or a new one that carries what the session has set.
     pub(super) fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
         if self.lease.is_none() {
             self.lease = Some(self.acquire(statement)?);
+        }
+        if let Some(peer) = self.lease.as_ref().and_then(Lease::peer) {
+            self.registered.entry.runs_on(peer, self.hostgroup);
         }
         let may_read_id = statement.reads_insert_id || statement.effect == Effect::State;
         if may_read_id

@@ -72,6 +72,9 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
         let known = known.iter().any(|name| name.eq_ignore_ascii_case(table));
         return known.then(|| process_command(admin, ProcessCommand::TruncateDigests));
     }
+    if let Some(rest) = after(statement, "KILL") {
+        return Some(kill(rest).and_then(|kill| process_command(admin, kill)));
+    }
     let process = match after(statement, "PROXYSQL")?.to_ascii_uppercase().as_str() {
         "SHUTDOWN" => ProcessCommand::Shutdown,
         "SHUTDOWN SLOW" => ProcessCommand::ShutdownSlow,
@@ -82,4 +85,18 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
 
 fn process_command(admin: &Admin, command: ProcessCommand) -> Result<Answer, SqlError> {
     admin.daemon().and_then(|daemon| daemon.command(command)).map(|()| Answer::done())
+}
+
+/// `KILL [CONNECTION|QUERY] n`, whatever follows KILL.
+fn kill(rest: &str) -> Result<ProcessCommand, SqlError> {
+    let (make, id): (fn(u32) -> ProcessCommand, &str) = match after(rest, "QUERY") {
+        Some(id) => (ProcessCommand::KillQuery, id),
+        None => (ProcessCommand::KillConnection, after(rest, "CONNECTION").unwrap_or(rest)),
+    };
+    let usage = || {
+        failed(
+            "KILL needs a number: KILL CONNECTION n or KILL QUERY n, with a SessionID of stats_mysql_processlist",
+        )
+    };
+    id.parse().map(make).map_err(|_| usage())
 }

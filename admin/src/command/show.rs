@@ -22,7 +22,7 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Option<Result<A
         let columns = ["Level", "Code", "Message"].map(str::to_owned).to_vec();
         return Some(Ok(Answer::texts(columns, Vec::new())));
     }
-    let sql = tables(rest).or_else(|| variables(rest))?;
+    let sql = tables(rest).or_else(|| processlist(rest)).or_else(|| variables(rest))?;
     Some(admin.store.lock().client_statement(client, &sql, STATEMENT_LIMIT))
 }
 
@@ -45,6 +45,17 @@ fn tables(rest: &str) -> Option<String> {
          WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'{filter} ORDER BY name",
         schema.replace('"', "\"\"")
     ))
+}
+
+/// The query behind `SHOW [FULL] PROCESSLIST`; without FULL statements are cut.
+fn processlist(rest: &str) -> Option<String> {
+    let (info, rest) = match after(rest, "FULL") {
+        Some(rest) => ("info", rest),
+        None => ("substr(info, 1, 100) AS info", rest),
+    };
+    (after(rest, "PROCESSLIST")? == "").then(|| {
+        format!("SELECT SessionID, user, db, hostgroup, command, time_ms, {info} FROM stats.stats_mysql_processlist")
+    })
 }
 
 /// The query behind `SHOW [GLOBAL|SESSION|ALL|MYSQL|ADMIN] VARIABLES [LIKE pattern | WHERE condition]`.

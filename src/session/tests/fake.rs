@@ -69,6 +69,8 @@ pub struct Control {
     pub log: Mutex<Vec<(u32, String)>>,
     /// Most connections open at once, and open now.
     pub open: Mutex<(usize, usize)>,
+    /// Connections whose statement was killed.
+    killed: Mutex<Vec<u32>>,
     sockets: Mutex<Vec<Socket>>,
 }
 
@@ -210,6 +212,12 @@ impl<'a> Conversation<'a> {
                 self.insert_id = id.unwrap_or_default().to_owned();
                 self.reply().ok(0, 0, "")
             }
+            "KILL" => {
+                let id: Option<u32> = rest.rsplit(' ').next().and_then(|id| id.parse().ok());
+                self.control.killed.lock().extend(id);
+                self.control.statement.open();
+                self.reply().ok(0, 0, "")
+            }
             "BEGIN" | "COMMIT" => {
                 self.status.set(StatusFlags::SERVER_STATUS_IN_TRANS, verb == "BEGIN");
                 self.reply().ok(0, 0, "")
@@ -260,7 +268,10 @@ impl<'a> Conversation<'a> {
             "LENGTH" => self.answer(&rest.len().to_string()),
             "SLOWLY" => {
                 self.control.statement.pass();
-                self.answer("done")
+                match self.control.killed.lock().contains(&self.id) {
+                    true => self.reply().error(&SqlError::new(1317, "70100", "interrupted")),
+                    false => self.answer("done"),
+                }
             }
             "SCHEMA" => self.answer(&self.schema.clone()),
             "SETTINGS" => self.answer(&self.settings.join(";")),

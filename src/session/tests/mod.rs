@@ -3,6 +3,7 @@
 mod failures;
 mod fake;
 mod leases;
+mod limits;
 
 use super::*;
 use crate::dns::Dns;
@@ -20,7 +21,9 @@ use wire::service::{Service, ServiceSpec};
 /// A proxy before one fake, in hostgroup 0.
 struct World {
     fake: Fake,
+    config: Arc<Config>,
     backends: Arc<Backends>,
+    registry: Arc<Registry>,
     front: Service,
     address: SocketAddr,
 }
@@ -43,11 +46,12 @@ impl World {
         let servers = vec![server(&fake, max_connections)];
         backends.update(|hostgroups| hostgroups.load(&ServersConfig { servers, ..Default::default() }));
         let sessions = Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::default());
+        let registry = Arc::clone(sessions.registry());
         let handler = move |accepted| sessions.serve(accepted, &server_options(None), &Everybody);
         let spec = ServiceSpec { name: "front", stack: 256 << 10 };
         let front = Service::new(spec, Arc::new(|| 1000), Arc::new(handler));
         let address = front.listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        Self { fake, backends, front, address }
+        Self { fake, config, backends, registry, front, address }
     }
     fn client(&self) -> Conn {
         self.client_as("app", None)

@@ -1,0 +1,137 @@
+//! KILL: connection ids that clients know are the proxy's, so that the proxy finds out whom they mean.
+
+use super::local::Answer;
+use super::registry::Ending;
+use super::state::{Session, Step};
+use crate::pool::Target;
+use crate::tokens::{Token, Tokens};
+use wire::SqlError;
+
+/// A KILL of one connection or its statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kill {
+    /// What is to end.
+    pub target: Target,
+    /// The connection id, as clients know it.
+    pub id: u64,
+}
+
+impl Kill {
+    /// Reads `KILL [HARD|SOFT] [CONNECTION|QUERY] number`. `None`: another statement. Among them are those with an expression in
+    /// the number's place, which means something to the server alone, and MariaDB's KILL QUERY ID and KILL USER.
+    pub fn parse(sql: &[u8], plain_backslash: bool) -> Option<Self> {
+        // Statements come by the million; nearly every one ends here.
+        let first = sql.iter().find(|byte| !byte.is_ascii_whitespace())?;
+        if !matches!(first, b'k' | b'K' | b'/' | b'-' | b'#') {
+            return None;
+        }
+        let mut tokens = Tokens::new(sql, plain_backslash).filter(|token| *token != Token::Symbol(b';'));
+        let mut word = || match tokens.next() {
+            Some(Token::Word(word)) => Some(word),
+            _ => None,
+        };
+        let is = |word: &[u8], keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
+        word().filter(|first| is(first, "KILL"))?;
+        let mut next = word()?;
+        if is(next, "HARD") || is(next, "SOFT") {
+            next = word()?;
+        }
+        let target = if is(next, "QUERY") { Target::Query } else { Target::Connection };
+        if target == Target::Query || is(next, "CONNECTION") {
+            next = word()?;
+        }
+        let id = str::from_utf8(next).ok()?.parse().ok()?;
+        tokens.next().is_none().then_some(Self { target, id })
+    }
+    /// COM_PROCESS_KILL.
+    pub fn from_command(argument: &[u8]) -> Option<Self> {
+        let id = u32::from_le_bytes(argument.try_into().ok()?);
+        Some(Self { target: Target::Connection, id: id.into() })
+    }
+}
+
+/// Error 1317, as a server says it to a statement that was killed.
+pub fn interrupted() -> SqlError {
+    SqlError::new(1317, "70100", "Query execution was interrupted")
+}
+
+/// Error 1094.
+pub fn unknown_thread(id: u64) -> SqlError {
+    SqlError::new(1094, "HY000", format!("Unknown thread id: {id}"))
+}
+
+impl Session<'_> {
+    /// Ends a session or its statement. A user ends their own; what privileges would allow beyond that, the server alone knows.
+    pub fn kill(&self, kill: Kill) -> Step {
+        let Kill { target, id } = kill;
+        if id == u64::from(self.id) {
+            return match target {
+                Target::Query => Step::Answer(Answer::Error(interrupted())),
+                Target::Connection => Step::End(Some(interrupted())),
+            };
+        }
+        let entry = u32::try_from(id).ok().and_then(|id| self.shared.registry.find(id));
+        let error = match entry {
+            None => unknown_thread(id),
+            Some(entry) if entry.activity().user != self.want.identity.user => {
+                SqlError::new(1095, "HY000", format!("You are not owner of thread {id}"))
+            }
+            Some(entry) => {
+                match target {
+                    Target::Query => entry.kill_query(),
+                    Target::Connection => entry.end(Ending::Killed),
+                }
+                return Step::Answer(Answer::Ok);
+            }
+        };
+        Step::Answer(Answer::Error(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_that_name_a_connection_are_understood() {
+        for (sql, target, id) in [
+            ("KILL 12", Target::Connection, 12),
+            ("kill connection 5;", Target::Connection, 5),
+            ("  Kill Query 7 ", Target::Query, 7),
+            ("/* app */ KILL /* x */ QUERY 7 -- end", Target::Query, 7),
+            ("KILL HARD QUERY 8", Target::Query, 8),
+            ("KILL SOFT 8", Target::Connection, 8),
+            ("KILL 18446744073709551615", Target::Connection, u64::MAX),
+        ] {
+            assert_eq!(Kill::parse(sql.as_bytes(), false), Some(Kill { target, id }), "{sql}");
+        }
+    }
+
+    #[test]
+    fn other_statements_are_not() {
+        for sql in [
+            "",
+            "KILL",
+            "KILL QUERY",
+            "KILL CONNECTION_ID()",
+            "KILL 1 + 1",
+            "KILL @x",
+            "KILL QUERY ID 9",
+            "KILL USER app",
+            "KILL -1",
+            "KILL 18446744073709551616",
+            "killing 5",
+            "SELECT 'KILL 5'",
+            "-- KILL 5",
+        ] {
+            assert_eq!(Kill::parse(sql.as_bytes(), false), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn the_command_has_four_bytes() {
+        let kill = Kill { target: Target::Connection, id: 258 };
+        assert_eq!(Kill::from_command(&[2, 1, 0, 0]), Some(kill));
+        assert_eq!(Kill::from_command(&[2, 1, 0]), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! A session's limits: how many a user may have, how long a statement may run and a client may be idle; and the upkeep of the
+//! session's entry in the registry.
+
+use super::Sessions;
+use super::registry::{Registered, Registry};
+use super::state::{Session, Step};
+use admin::Variables;
+use parking_lot::Mutex;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::auth::{Account, Accounts};
+use wire::channel::{Channel, RawCommand};
+use wire::socket::Socket;
+use wire::{Command, SqlError, WireError};
+
+/// The accounts as one connection sees them: a user who has proved who they are is entered into the registry, or refused.
+pub struct Admission<'a> {
+    accounts: &'a dyn Accounts,
+    shared: &'a Sessions,
+    socket: Socket,
+    client: SocketAddr,
+    id: u32,
+    registered: Mutex<Option<Registered>>,
+}
+
+impl<'a> Admission<'a> {
+    /// For the connection `id` of a client.
+    pub fn new(
+        accounts: &'a dyn Accounts,
+        shared: &'a Sessions,
+        socket: Socket,
+        client: SocketAddr,
+        id: u32,
+    ) -> Self {
+        Self { accounts, shared, socket, client, id, registered: Mutex::default() }
+    }
+    /// The session's place, once admitted.
+    pub fn into_registered(self) -> Option<Registered> {
+        self.registered.into_inner()
+    }
+}
+
+impl Accounts for Admission<'_> {
+    fn find(&self, user: &str) -> Option<Account> {
+        self.accounts.find(user)
+    }
+    fn admit(&self, user: &str) -> Result<(), SqlError> {
+        self.accounts.admit(user)?;
+        // A user who vanished meanwhile has no limit, and no session either.
+        let most = self.shared.config.users().get(user).map_or(u32::MAX, |user| user.max_connections);
+        let registry: &Arc<Registry> = &self.shared.registry;
+        let registered = registry.enter(self.id, self.client, self.socket.clone(), user, most)?;
+        *self.registered.lock() = Some(registered);
+        Ok(())
+    }
+}
+
+/// How long a client may be idle by configuration.
+pub fn idle_limit(variables: &Variables) -> Duration {
+    variables.wait_timeout.max(Duration::from_secs(1))
+}
+
+/// What a client is told that was idle for too long: error 4031, as MySQL tells it from 8.0.24 on. MariaDB just closes the
+/// connection, and so does a proxy that says it is one.
+fn inactivity(variables: &Variables) -> Option<SqlError> {
+    let text = "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for \
+                configuring this behavior.";
+    (!variables.server_version.contains("MariaDB")).then(|| SqlError::new(4031, "HY000", text))
+}
+
+/// What becomes of a client whose next command could not be read: the end that was reached, or the error itself.
+pub fn unread(client: &mut Channel, error: WireError, variables: &Variables) -> Result<Step, WireError> {
+    // Amid a packet it is slow, not idle.
+    if !error.is_timeout() || client.buffered() > 0 {
+        return Err(error);
+    }
+    // As servers number what they say unasked.
+    client.reset_sequence();
+    Ok(Step::End(inactivity(variables)))
+}
+
+impl Session<'_> {
+    /// A command has come.
+    pub fn begin(&mut self, command: &RawCommand<'_>) {
+        self.started = Instant::now();
+        let Some((&code, argument)) = command.head.split_first() else { return };
+        let Some(code) = wire::command(code) else { return };
+        let shown = match code {
+            Command::COM_QUERY | Command::COM_STMT_PREPARE => argument,
+            _ => b"",
+        };
+        self.registered.entry.begin(code, shown, self.started);
+    }
+    /// The command has ended; the entry says what is so until the next.
+    pub fn finish(&mut self) {
+        let now = Instant::now();
+        self.registered.entry.finish(now, |activity| {
+            let schema = &self.want.profile.schema;
+            if activity.schema != *schema {
+                activity.schema.clone_from(schema);
+            }
+            activity.status = self.status;
+            activity.transaction = self.in_transaction().then(|| activity.transaction.unwrap_or(now));
+            if self.lease.is_none() {
+                activity.peer = None;
+            }
+            activity.hold.follow(&self.hold);
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! What administrators see of sessions: the process list, users, totals.
+
+use super::registry::{Activity, Counters, Entry, Registry};
+use super::state::TRANSACTION;
+use crate::config::Config;
+use admin::Value;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use wire::{Command, StatusFlags};
+
+/// Rows of stats_mysql_processlist.
+pub fn processlist_rows(registry: &Registry) -> Vec<Vec<Value>> {
+    let now = Instant::now();
+    registry.entries().iter().map(|entry| row(entry, now)).collect()
+}
+
+fn row(entry: &Entry, now: Instant) -> Vec<Value> {
+    let activity = entry.activity();
+    let text = |text: &str| Value::Text(text.to_owned());
+    let optional = |text: Option<String>| text.map_or(Value::Null, Value::Text);
+    let peer = activity.peer.as_ref();
+    let local = peer.map(|peer| peer.local);
+    let endpoint = peer.map(|peer| &peer.endpoint);
+    let info = activity.statement().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    vec![
+        Value::Int(entry.thread.into()),
+        Value::Int(entry.id.into()),
+        text(&activity.user),
+        optional(activity.schema.as_deref().map(str::to_owned)),
+        Value::Text(entry.client.ip().to_string()),
+        Value::Int(entry.client.port().into()),
+        Value::Int(activity.hostgroup.into()),
+        optional(local.map(|local| local.ip().to_string())),
+        local.map_or(Value::Null, |local| Value::Int(local.port().into())),
+        optional(endpoint.map(|endpoint| endpoint.host.to_string())),
+        endpoint.map_or(Value::Null, |endpoint| Value::Int(endpoint.port.into())),
+        text(command_name(&activity)),
+        Value::Int(millis(now.saturating_duration_since(activity.since))),
+        optional(info),
+        Value::Int(activity.status.bits().into()),
+        optional(extended(&activity)),
+    ]
+}
+
+/// The command's name, as servers' process lists have it.
+fn command_name(activity: &Activity) -> &'static str {
+    match activity.command {
+        None => "Sleep",
+        Some(Command::COM_QUERY) if activity.peer.is_none() => "Connect",
+        Some(Command::COM_QUERY) => "Query",
+        Some(Command::COM_INIT_DB) => "Init DB",
+        Some(Command::COM_FIELD_LIST) => "Field List",
+        Some(Command::COM_STMT_PREPARE) => "Prepare",
+        Some(Command::COM_STMT_EXECUTE) => "Execute",
+        Some(Command::COM_STMT_FETCH) => "Fetch",
+        Some(Command::COM_STMT_SEND_LONG_DATA) => "Long Data",
+        Some(Command::COM_STMT_RESET) => "Reset stmt",
+        Some(Command::COM_STMT_CLOSE) => "Close stmt",
+        Some(Command::COM_CHANGE_USER) => "Change user",
+        Some(Command::COM_RESET_CONNECTION) => "Reset Connection",
+        Some(Command::COM_SET_OPTION) => "Set option",
+        Some(Command::COM_PROCESS_KILL) => "Kill",
+        Some(Command::COM_STATISTICS) => "Statistics",
+        Some(Command::COM_PING) => "Ping",
+        Some(_) => "Daemon",
+    }
+}
+
+/// A JSON object: the server's id of the connection in the session's hands and, between statements, why it is kept.
+fn extended(activity: &Activity) -> Option<String> {
+    let peer = activity.peer.as_ref()?;
+    let mut held = Vec::new();
+    if activity.status.intersects(TRANSACTION) {
+        held.push("transaction".to_owned());
+    }
+    if !activity.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
+        held.push("autocommit off".to_owned());
+    }
+    let hold = activity.hold.to_string();
+    if !hold.is_empty() {
+        held.push(hold);
+    }
+    let mut json = format!("{{\"backend_connection_id\":{},\"held\":", peer.connection_id);
+    match held.is_empty() {
+        true => json.push_str("null"),
+        false => put_json_text(&mut json, &held.join(", ")),
+    }
+    json.push('}');
+    Some(json)
+}
+
+fn put_json_text(json: &mut String, text: &str) {
+    json.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            c if c.is_control() => {
+                // Writing to a String does not fail. Control characters are below U+0100.
+                let _ = write!(json, "\\u{:04x}", u32::from(c));
+            }
+            c => json.push(c),
+        }
+    }
+    json.push('"');
+}
+
+/// Rows of stats_mysql_users: every user who may connect, by name.
+pub fn users_rows(registry: &Registry, config: &Config) -> Vec<Vec<Value>> {
+    let users = config.users();
+    let mut rows: Vec<_> = users.iter().map(|(name, user)| (name, user.max_connections)).collect();
+    rows.sort_unstable();
+    let row = |(name, most): (&String, u32)| {
+        vec![Value::Text(name.clone()), Value::Int(registry.of_user(name).into()), Value::Int(most.into())]
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// Rows of stats_mysql_global.
+pub fn global_rows(registry: &Registry, uptime: Duration) -> Vec<Vec<Value>> {
+    let Counters { created, aborted, refused_users, killed_queries, killed_connections } = &registry.counters;
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let entries = registry.entries();
+    let transactions = entries.iter().filter(|entry| entry.activity().transaction.is_some()).count() as u64;
+    let rows = [
+        ("ProxySQL_Uptime", uptime.as_secs()),
+        ("Active_Transactions", transactions),
+        ("Client_Connections_aborted", read(aborted)),
+        ("Client_Connections_connected", registry.len() as u64),
+        ("Client_Connections_created", read(created)),
+        ("Questions", registry.questions()),
+        ("mysql_killed_backend_connections", read(killed_connections)),
+        ("mysql_killed_backend_queries", read(killed_queries)),
+        ("Access_Denied_Max_User_Connections", read(refused_users)),
+    ];
+    rows.map(|(name, value)| vec![Value::Text(name.to_owned()), Value::Text(value.to_string())]).into()
+}
+
+/// The text of COM_STATISTICS, as a server words it. What a proxy does not have is 0.
+pub fn statistics(registry: &Registry, uptime: Duration) -> String {
+    let questions = registry.questions();
+    let average = questions as f64 / uptime.as_secs_f64().max(1.0);
+    format!(
+        "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  Flush tables: 0  \
+         Open tables: 0  Queries per second avg: {average:.3}",
+        uptime.as_secs(),
+        registry.len()
+    )
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_json() {
+        let mut json = String::new();
+        put_json_text(&mut json, "a \"b\" \\ \n é");
+        assert_eq!(json, r#""a \"b\" \\ \u000a é""#);
+    }
+}

@@ -1,0 +1,264 @@
+//! KILL, time limits, clients that vanish, limits of users, and the process list.
+
+use super::*;
+use std::net::Shutdown;
+use std::thread;
+use std::time::Instant;
+use wire::auth::Secret;
+use wire::backend::{Backend, ConnectOptions};
+use wire::{CapabilityFlags, Command};
+
+/// A client that is not waited for: its answers are read when the test wants them.
+fn raw_client(world: &World) -> Backend {
+    let options = ConnectOptions {
+        address: world.address,
+        tls: false,
+        server_name: "",
+        user: "app",
+        secret: &Secret::Clear("app".into()),
+        database: None,
+        capabilities: CapabilityFlags::empty(),
+        collation: 45,
+        attributes: &[],
+        deadline: Instant::now() + Duration::from_secs(10),
+    };
+    let client = Backend::connect(&options).unwrap();
+    let limit = Some(Duration::from_secs(20));
+    client.channel.stream().socket().set_timeouts(limit, limit).unwrap();
+    client
+}
+fn send(client: &mut Backend, sql: &str) {
+    client.channel.reset_sequence();
+    client.channel.queue(&[&[Command::COM_QUERY as u8], sql.as_bytes()].concat());
+    client.channel.flush().unwrap();
+}
+/// A raw client whose statement runs until somebody lets it.
+fn running(world: &World) -> Backend {
+    world.fake.control.statement.shut();
+    let mut client = raw_client(world);
+    send(&mut client, "SELECT SLOWLY");
+    world.fake.control.statement.await_visitor();
+    client
+}
+/// The kills that the server was sent.
+fn kills(world: &World) -> Vec<String> {
+    world.fake.control.texts().into_iter().filter(|text| text.starts_with("KILL")).collect()
+}
+/// The code of an ERR packet.
+fn error_of(client: &mut Backend) -> u16 {
+    match client.channel.read_packet(1000, Duration::from_secs(20)).unwrap() {
+        [0xFF, low, high, ..] => u16::from_le_bytes([*low, *high]),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn kill_query_ends_the_statement_and_nothing_else() {
+    let world = World::new();
+    let mut victim = running(&world);
+    let mut client = world.client();
+    client.query_drop(format!("KILL QUERY {}", victim.connection_id)).unwrap();
+    assert_eq!(error_of(&mut victim), 1317);
+    let backend = world.fake.control.log.lock()[0].0;
+    assert_eq!(kills(&world), [format!("KILL QUERY {backend}")]);
+    send(&mut victim, "SELECT ID");
+    assert!(victim.channel.read_packet(1000, Duration::from_secs(20)).is_ok());
+}
+
+#[test]
+fn kill_query_of_an_idle_session_does_not_wait_for_its_next_statement() {
+    let world = World::new();
+    let mut idle = world.client();
+    value(&mut idle, "SELECT ID");
+    let mut client = world.client();
+    client.query_drop(format!("KILL QUERY {}", idle.connection_id())).unwrap();
+    // It is longer than the relay's patience with a silent server.
+    world.fake.control.statement.shut();
+    let slow = thread::spawn(move || value(&mut idle, "SELECT SLOWLY"));
+    world.fake.control.statement.await_visitor();
+    thread::sleep(Duration::from_millis(400));
+    world.fake.control.statement.open();
+    assert_eq!(slow.join().unwrap(), "done");
+    assert!(kills(&world).is_empty());
+}
+
+#[test]
+fn kill_connection_ends_the_session_and_its_statement() {
+    let world = World::new();
+    let mut victim = running(&world);
+    let mut client = world.client();
+    client.query_drop(format!("KILL {}", victim.connection_id)).unwrap();
+    assert!(victim.channel.read_packet(1000, Duration::from_secs(20)).is_err());
+    world.await_pool(0, 0);
+    let backend = world.fake.control.log.lock()[0].0;
+    assert_eq!(kills(&world), [format!("KILL CONNECTION {backend}")]);
+
+    let mut idle = world.client();
+    client.query_drop(format!("KILL CONNECTION {}", idle.connection_id())).unwrap();
+    assert!(idle.query_drop("SELECT ID").is_err());
+    assert_eq!(kills(&world).len(), 1, "there was nothing to kill on the server");
+}
+
+#[test]
+fn whom_a_client_may_kill() {
+    let world = World::new();
+    let (mut client, mut other) = (world.client(), world.client_as("other", None));
+    let (own, foreign) = (client.connection_id(), other.connection_id());
+    let refusal = |client: &mut Conn, sql: String| refused(client, &sql);
+    let (code, text) = refusal(&mut client, format!("KILL {foreign}"));
+    assert_eq!((code, text), (1095, format!("You are not owner of thread {foreign}")));
+    let (code, text) = refusal(&mut client, "KILL QUERY 4000000000".into());
+    assert_eq!((code, text.as_str()), (1094, "Unknown thread id: 4000000000"));
+    assert_eq!(refusal(&mut client, format!("KILL QUERY {own}")).0, 1317);
+    value(&mut client, "SELECT ID");
+    assert_eq!(refusal(&mut client, format!("KILL {own}")).0, 1317);
+    assert!(client.query_drop("SELECT ID").is_err());
+    value(&mut other, "SELECT ID");
+}
+
+#[test]
+fn a_statement_over_its_time_is_killed() {
+    let world = World::with(10, |variables| variables.default_query_timeout = Duration::from_millis(100));
+    let mut client = running(&world);
+    assert_eq!(error_of(&mut client), 1317);
+    assert_eq!(kills(&world).len(), 1);
+}
+
+#[test]
+fn the_statement_of_a_client_that_has_gone_is_killed() {
+    let world = World::new();
+    drop(running(&world));
+    eventually("the session ends", || world.registry.len() == 0);
+    world.await_pool(0, 0);
+    assert_eq!(kills(&world).len(), 1);
+}
+
+#[test]
+fn it_is_left_alone_if_configuration_says_so() {
+    let world = World::with(10, |variables| variables.kill_backend_connection_when_disconnect = false);
+    drop(running(&world));
+    eventually("the session ends", || world.registry.len() == 0);
+    world.await_pool(0, 0);
+    assert!(kills(&world).is_empty());
+    world.fake.control.statement.open();
+}
+
+#[test]
+fn a_client_that_has_only_ended_its_own_direction_gets_its_answer() {
+    let world = World::new();
+    let mut client = running(&world);
+    client.channel.stream().socket().shutdown(Shutdown::Write);
+    // The session looks at its client several times meanwhile.
+    thread::sleep(Duration::from_millis(800));
+    world.fake.control.statement.open();
+    assert!(client.channel.read_packet(1000, Duration::from_secs(20)).is_ok());
+    assert!(kills(&world).is_empty());
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_given_up() {
+    let world = World::with(10, |variables| variables.wait_timeout = Duration::from_secs(1));
+    let mut client = raw_client(&world);
+    send(&mut client, "SELECT ROWS 1000");
+    eventually("the session begins to write", || world.used() == 1);
+    eventually("it ends", || world.registry.len() == 0);
+    world.await_pool(0, 0);
+}
+
+#[test]
+fn an_idle_client_is_told_and_disconnected() {
+    for (version, told) in [("8.4.0", true), ("10.11.2-MariaDB", false)] {
+        let world = World::with(10, |variables| {
+            variables.wait_timeout = Duration::from_secs(1);
+            variables.server_version = version.to_owned();
+        });
+        let mut client = raw_client(&world);
+        if told {
+            assert_eq!(error_of(&mut client), 4031);
+        }
+        assert!(client.channel.read_packet(1000, Duration::from_secs(20)).is_err());
+    }
+}
+
+#[test]
+fn transactions_have_limits_open_and_idle() {
+    let world = World::new();
+    let hours = |hours: u64| Duration::from_secs(hours * 3600);
+    for (open, idle, ended) in [(9, 9, false), (9, 1, true), (1, 9, true)] {
+        let mut client = world.client();
+        let mut bystander = world.client();
+        client.query_drop("BEGIN").unwrap();
+        eventually("it is known", || {
+            world.registry.entries().iter().any(|entry| entry.activity().transaction.is_some())
+        });
+        world.registry.end_transactions(hours(open), hours(idle), Instant::now() + hours(2));
+        assert_eq!(client.query_drop("COMMIT").is_err(), ended, "{open} {idle}");
+        value(&mut bystander, "SELECT ID");
+    }
+    eventually("connections are free", || world.used() == 0);
+    assert!(world.fake.control.texts().contains(&"RESET".to_owned()), "what was open is rolled back");
+}
+
+#[test]
+fn a_user_has_so_many_connections_and_no_more() {
+    let world = World::new();
+    let limited = UserRow { max_connections: 2, ..user("app") };
+    world.config.set_users(&[limited, user("other")]);
+    let connect = |name: &str| {
+        Conn::new(
+            OptsBuilder::new()
+                .ip_or_hostname(Some(world.address.ip().to_string()))
+                .tcp_port(world.address.port())
+                .user(Some(name))
+                .pass(Some(name))
+                .prefer_socket(false),
+        )
+    };
+    let first = connect("app").unwrap();
+    let _second = connect("app").unwrap();
+    match connect("app") {
+        Err(mysql::Error::MySqlError(error)) => {
+            assert_eq!((error.code, error.state.as_str()), (1226, "42000"));
+            let text = "User 'app' has exceeded the 'max_user_connections' resource (current value: 2)";
+            assert_eq!(error.message, text);
+        }
+        other => panic!("{:?}", other.err()),
+    }
+    connect("other").unwrap();
+    let rows = users_rows(&world.registry, &world.config);
+    assert_eq!(rows[0], [Value::Text("app".into()), Value::Int(2), Value::Int(2)]);
+    drop(first);
+    eventually("there is room again", || connect("app").is_ok());
+}
+
+#[test]
+fn the_process_list_tells_what_sessions_do_and_why_they_keep_their_connections() {
+    let world = World::new();
+    let mut client = world.client_as("app", Some("shop"));
+    client.query_drop("BEGIN").unwrap();
+    let row = || processlist_rows(&world.registry)[0].clone();
+    let command = |row: &[Value]| row[11].clone();
+    eventually("the session is idle", || command(&row()) == Value::Text("Sleep".into()));
+    let idle = row();
+    let text = |text: &str| Value::Text(text.to_owned());
+    assert_eq!(
+        idle[1..5],
+        [Value::Int(client.connection_id().into()), text("app"), text("shop"), text("127.0.0.1")]
+    );
+    assert_eq!(idle[9..11], [text("127.0.0.1"), Value::Int(world.fake.address.port().into())]);
+    assert_eq!(idle[13], Value::Null);
+    let backend = world.fake.control.log.lock()[0].0;
+    assert_eq!(idle[15], text(&format!("{{\"backend_connection_id\":{backend},\"held\":\"transaction\"}}")));
+
+    world.fake.control.statement.shut();
+    let slow = thread::spawn(move || {
+        value(&mut client, "SELECT SLOWLY");
+        client.query_drop("COMMIT").unwrap();
+        client
+    });
+    world.fake.control.statement.await_visitor();
+    assert_eq!((command(&row()), row()[13].clone()), (text("Query"), text("SELECT SLOWLY")));
+    world.fake.control.statement.open();
+    let _client = slow.join().unwrap();
+    eventually("the connection is free", || row()[9] == Value::Null && row()[15] == Value::Null);
+}
