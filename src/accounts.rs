@@ -9,7 +9,7 @@ pub struct UserAccounts(pub Arc<Config>);
 
 impl Accounts for UserAccounts {
     fn find(&self, user: &str) -> Option<Account> {
-        self.0.users().get(user).map(|user| Account { password: user.password.clone() })
+        self.0.users().get(user).map(|user| user.account.clone())
     }
 }
 
@@ -20,6 +20,6 @@ impl Accounts for AdminAccounts {
     fn find(&self, user: &str) -> Option<Account> {
         let variables = self.0.variables();
         let (_, password) = variables.admin_credentials.iter().find(|(name, _)| name == user)?;
-        Some(Account { password: StoredPassword::parse(password) })
+        Some(Account::new(StoredPassword::parse(password)))
     }
 }

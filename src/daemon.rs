@@ -283,7 +283,9 @@ fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
             true => AuthPlugin::CachingSha2,
             false => AuthPlugin::Native,
         },
-        tls: variables.have_ssl.then(|| tls.clone()),
+        capabilities: wire::login::CAPABILITIES,
+        tls: Some(tls.clone()),
+        offer_tls: variables.have_ssl,
         compress: variables.have_compress,
         timeout: variables.connect_timeout_client,
     }

@@ -34,7 +34,9 @@ pub fn server_options(tls: Option<ServerTls>) -> ServerOptions {
     ServerOptions {
         server_version: "8.4.0-fake".into(),
         default_plugin: AuthPlugin::Native,
+        capabilities: wire::login::CAPABILITIES,
         compress: true,
+        offer_tls: true,
         tls,
         timeout: PATIENCE,
     }

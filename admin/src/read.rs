@@ -176,8 +176,13 @@ impl Cells<'_> {
         }
     }
 
-    /// As `optional_text`, for values that no error may show.
+    /// As `optional_text`, for values that no error may show. UNHEX(...) makes a BLOB of a hash.
     fn secret(&self, column: &str) -> Result<Option<String>, SqlError> {
+        if let ValueRef::Blob(bytes) = self.value(column)?
+            && let Ok(text) = str::from_utf8(bytes)
+        {
+            return Ok(Some(text.to_owned()));
+        }
         self.optional_text(column).map_err(|_| {
             let table = self.table;
             SqlError::new(1366, "HY000", format!("{table}.{column}: a value (not shown) is not text"))

@@ -73,7 +73,7 @@ impl QueryHandler for Session {
 struct Anybody;
 impl Accounts for Anybody {
     fn find(&self, _user: &str) -> Option<Account> {
-        Some(Account { password: StoredPassword::Clear("monitor".into()) })
+        Some(Account::new(StoredPassword::Clear("monitor".into())))
     }
 }
 

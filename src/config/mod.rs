@@ -7,17 +7,15 @@ use arc_swap::ArcSwap;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wire::auth::{Secret, StoredPassword};
+use wire::auth::{Account, Learned, Secret, StoredPassword};
 
 /// A user as sessions need it: the columns of mysql_users, by their names.
 #[derive(Clone)]
 pub struct User {
     /// How to verify the password.
-    pub password: StoredPassword,
+    pub account: Account,
     /// What to log in to servers with, where a backend row of its own says so. Otherwise the client's password serves both.
     pub backend_secret: Option<Secret>,
-    /// Clients must use TLS.
-    pub use_ssl: bool,
     /// Hostgroup of statements no rule claims.
     pub default_hostgroup: u32,
     /// Schema where the client names none.
@@ -83,6 +81,7 @@ impl Config {
     /// Puts users in force: active frontend rows, with the passwords of the backend rows beside them. Sessions that are
     /// logged in go on as they are.
     pub fn set_users(&self, rows: &[UserRow]) {
+        let before = self.users.load();
         let active = || rows.iter().filter(|row| row.active);
         let backends: HashMap<&str, &str> = active()
             .filter(|row| row.backend && !row.frontend)
@@ -90,9 +89,8 @@ impl Config {
             .collect();
         let users = active().filter(|row| row.frontend).map(|row| {
             let user = User {
-                password: StoredPassword::parse(&row.password),
+                account: account(row, &before),
                 backend_secret: backends.get(row.username.as_str()).and_then(|text| backend_secret(text)),
-                use_ssl: row.use_ssl,
                 default_hostgroup: row.default_hostgroup,
                 default_schema: row.default_schema.clone(),
                 schema_locked: row.schema_locked,
@@ -104,6 +102,14 @@ impl Config {
         });
         self.users.store(Arc::new(users.collect()));
     }
+}
+
+/// How a client logs in. What was learned of a password lasts as long as its stored form.
+fn account(row: &UserRow, before: &Users) -> Account {
+    let password = StoredPassword::parse(&row.password);
+    let same = before.get(&row.username).filter(|user| user.account.password == password);
+    let learned = same.map_or_else(Learned::default, |user| user.account.learned.clone());
+    Account { password, learned, require_tls: row.use_ssl }
 }
 
 /// What a server can be told of a stored password. A hash proves nothing to a server; the client's own proof may.
@@ -153,5 +159,23 @@ mod tests {
         let hash = format!("*{}", "0A".repeat(20));
         assert_eq!(secret(&[row("front", true, false), row(&hash, false, true)]), Some(None));
         assert_eq!(secret(&[row("back", false, true)]), None, "no client can be a user of servers alone");
+    }
+
+    #[test]
+    fn a_learned_password_lasts_as_long_as_its_stored_form() {
+        let config = Config::new(Variables::default());
+        let load = |password: &str, use_ssl| {
+            config.set_users(&[UserRow { use_ssl, ..row(password, true, true) }]);
+            config.users().get("app").map(|user| user.account.clone()).unwrap()
+        };
+        let same = |one: &Account, other: &Account| one.learned.is_shared_with(&other.learned);
+        let hash = format!("*{}", "0A".repeat(20));
+        let first = load(&hash, false);
+        let again = load(&hash, true);
+        assert!(again.require_tls && !first.require_tls);
+        assert!(same(&first, &again));
+        let changed = load(&format!("*{}", "0B".repeat(20)), true);
+        assert!(!same(&again, &changed));
+        assert!(!same(&changed, &load(&hash, true)));
     }
 }

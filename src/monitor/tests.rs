@@ -45,7 +45,7 @@ struct Everyone;
 
 impl Accounts for Everyone {
     fn find(&self, user: &str) -> Option<Account> {
-        Some(Account { password: StoredPassword::parse(user) })
+        Some(Account::new(StoredPassword::parse(user)))
     }
 }
 

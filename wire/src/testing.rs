@@ -20,10 +20,11 @@ impl Accounts for Users {
             // SHA1(SHA1("sesame"))
             "hash" => "*EE33294C97C42FFF14EA73AB81E428A6FC7B9A8B",
             "empty" => "",
-            "sha2" => "$A$005$whatever",
+            "sha2" => crate::auth::OF_SESAME[0],
+            "damaged" => "$A$005$whatever",
             _ => return None,
         };
-        Some(Account { password: StoredPassword::parse(stored) })
+        Some(Account::new(StoredPassword::parse(stored)))
     }
 }
 
@@ -32,7 +33,9 @@ pub(crate) fn options(plugin: AuthPlugin, tls: bool) -> ServerOptions {
         server_version: "8.4.0-test".to_owned(),
         default_plugin: plugin,
         compress: true,
+        capabilities: crate::login::CAPABILITIES,
         tls: tls.then(crate::tls::tests::server_tls),
+        offer_tls: tls,
         timeout: Duration::from_secs(100),
     }
 }

@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 const KEY_BITS: u32 = 2048;
 const VALID_DAYS: u32 = 3650;
+/// The oldest version of TLS on either side, as MySQL has it.
+pub(crate) const OLDEST: native_tls::Protocol = native_tls::Protocol::Tlsv12;
 
 /// TLS for a listener, plus the RSA key that caching_sha2_password uses on plain connections.
 #[derive(Clone)]
@@ -24,8 +26,7 @@ pub struct ServerTls(Arc<Material>);
 
 struct Material {
     acceptor: native_tls::TlsAcceptor,
-    /// `None` for a key that is not RSA: then full authentication needs TLS.
-    rsa: Option<RsaPair>,
+    rsa: RsaPair,
 }
 
 struct RsaPair {
@@ -48,20 +49,24 @@ impl ServerTls {
         let key = PKey::private_key_from_pem(&key).map_err(bad_key)?;
         let pkcs8 = key.private_key_to_pem_pkcs8().map_err(bad_key)?;
         let identity = native_tls::Identity::from_pkcs8(&cert, &pkcs8).map_err(bad_pair)?;
-        let acceptor = native_tls::TlsAcceptor::new(identity).map_err(bad_pair)?;
-        let rsa = key.rsa().ok().map(RsaPair::new).transpose().map_err(bad_key)?;
+        let acceptor = native_tls::TlsAcceptor::builder(identity)
+            .min_protocol_version(Some(OLDEST))
+            .build()
+            .map_err(bad_pair)?;
+        // A key of another kind cannot encrypt passwords; clients ask for the public key anyway, so any will do.
+        let rsa = key.rsa().or_else(|_| Rsa::generate(KEY_BITS)).and_then(RsaPair::new).map_err(bad_key)?;
         Ok(Self(Arc::new(Material { acceptor, rsa })))
     }
     pub(crate) fn acceptor(&self) -> &native_tls::TlsAcceptor {
         &self.0.acceptor
     }
     /// The public key that clients encrypt their password with, in PEM form.
-    pub(crate) fn public_key(&self) -> Option<&[u8]> {
-        self.0.rsa.as_ref().map(|pair| pair.public_pem.as_slice())
+    pub(crate) fn public_key(&self) -> &[u8] {
+        &self.0.rsa.public_pem
     }
     /// Undoes RSA-OAEP; `None` if the bytes were not made with our public key.
     pub(crate) fn decrypt(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let key = &self.0.rsa.as_ref()?.key;
+        let key = &self.0.rsa.key;
         if bytes.len() != key.size() as usize {
             return None;
         }
@@ -236,8 +241,25 @@ pub(crate) mod tests {
 
     #[test]
     fn rsa_round_trip() {
-        let tls = server_tls();
-        let public = Rsa::public_key_from_pem(tls.public_key().unwrap()).unwrap();
+        round_trip(&server_tls());
+    }
+
+    #[test]
+    fn a_certificate_of_another_kind_leaves_passwords_their_rsa_key() {
+        let curve = openssl::ec::EcGroup::from_curve_name(openssl::nid::Nid::X9_62_PRIME256V1).unwrap();
+        let key = PKey::from_ec_key(openssl::ec::EcKey::generate(&curve).unwrap()).unwrap();
+        let mut cert = builder("elliptic", &key).unwrap();
+        cert.set_issuer_name(&name("elliptic").unwrap()).unwrap();
+        cert.sign(&key, MessageDigest::sha256()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let files = Files::in_dir(dir.path());
+        fs::write(&files.cert, cert.build().to_pem().unwrap()).unwrap();
+        fs::write(&files.key, key.private_key_to_pem_pkcs8().unwrap()).unwrap();
+        round_trip(&ServerTls::load_or_create(dir.path()).unwrap());
+    }
+
+    fn round_trip(tls: &ServerTls) {
+        let public = Rsa::public_key_from_pem(tls.public_key()).unwrap();
         let mut sealed = vec![0; public.size() as usize];
         public.public_encrypt(b"secret", &mut sealed, Padding::PKCS1_OAEP).unwrap();
         assert_eq!(tls.decrypt(&sealed).unwrap(), b"secret");

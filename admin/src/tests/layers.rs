@@ -115,6 +115,14 @@ fn a_password_is_never_in_an_error() {
 }
 
 #[test]
+fn a_hash_made_with_unhex_is_text() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username, password, backend) VALUES ('u', UNHEX('68757368'), 0)");
+    f.ok("LOAD MYSQL USERS TO RUNTIME");
+    assert_eq!(f.one("SELECT username, password FROM runtime_mysql_users"), "u|hush");
+}
+
+#[test]
 fn what_the_daemon_leaves_out_is_counted() {
     let f = fixture();
     *f.daemon.ignore.lock() = vec!["mysql_servers: one".into(), "mysql_servers: another".into()];

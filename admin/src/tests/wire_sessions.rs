@@ -11,7 +11,7 @@ struct OnlyAdmin;
 
 impl Accounts for OnlyAdmin {
     fn find(&self, user: &str) -> Option<Account> {
-        (user == "admin").then(|| Account { password: StoredPassword::parse("admin") })
+        (user == "admin").then(|| Account::new(StoredPassword::parse("admin")))
     }
 }
 
@@ -28,7 +28,9 @@ fn listen() -> Listener {
     let options = ServerOptions {
         server_version: "8.0.11".into(),
         default_plugin: AuthPlugin::Native,
+        capabilities: wire::login::CAPABILITIES,
         compress: true,
+        offer_tls: true,
         tls: None,
         timeout: Duration::from_secs(10),
     };

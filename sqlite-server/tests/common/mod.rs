@@ -22,7 +22,7 @@ struct OneUser;
 
 impl Accounts for OneUser {
     fn find(&self, user: &str) -> Option<Account> {
-        (user == "testuser").then(|| Account { password: StoredPassword::parse("testuser") })
+        (user == "testuser").then(|| Account::new(StoredPassword::parse("testuser")))
     }
 }
 
@@ -42,7 +42,9 @@ impl TestServer {
         let options = ServerOptions {
             server_version: "8.0.0-test".into(),
             default_plugin: AuthPlugin::Native,
+            capabilities: wire::login::CAPABILITIES,
             compress: true,
+            offer_tls: true,
             tls: Some(TLS.clone()),
             timeout: Duration::from_secs(10),
         };

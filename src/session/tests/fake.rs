@@ -20,7 +20,7 @@ pub struct Users;
 
 impl Accounts for Users {
     fn find(&self, user: &str) -> Option<Account> {
-        (user != "nobody").then(|| Account { password: StoredPassword::Clear(user.to_owned()) })
+        (user != "nobody").then(|| Account::new(StoredPassword::Clear(user.to_owned())))
     }
 }
 

@@ -112,7 +112,7 @@ struct Everybody;
 impl wire::auth::Accounts for Everybody {
     fn find(&self, user: &str) -> Option<wire::auth::Account> {
         let password = wire::auth::StoredPassword::Clear(user.to_owned());
-        Users.find(user).or(Some(wire::auth::Account { password }))
+        Users.find(user).or(Some(wire::auth::Account::new(password)))
     }
 }
 

@@ -11,8 +11,9 @@ use openssl::rsa::{Padding, Rsa};
 /// Packets a server may send before its verdict: a switch or two, key and fast or full path. More is no login.
 const ROUNDS: usize = 16;
 
-/// The client-side error of MySQL for "authentication plugin cannot be used".
-const CR_AUTH_PLUGIN_ERR: u16 = 2061;
+/// The client-side error of MySQL for "authentication plugin cannot be used": what a login that cannot succeed ends with
+/// before the server says no.
+pub const CR_AUTH_PLUGIN_ERR: u16 = 2061;
 
 /// Sends the handshake response and goes on to the server's OK, whose status flags it returns.
 pub(super) fn run(
@@ -21,9 +22,14 @@ pub(super) fn run(
     greeting: &ServerGreeting,
     capabilities: CapabilityFlags,
 ) -> Result<StatusFlags, WireError> {
+    let encrypted = channel.stream().is_encrypted();
     // A plugin that cannot be answered yet is not refused: the account may have another, which the server then asks for.
     let plugin = match AuthPlugin::from_name(&greeting.plugin) {
-        Some(AuthPlugin::CachingSha2) if options.secret.clear().is_some() => AuthPlugin::CachingSha2,
+        Some(plugin @ (AuthPlugin::CachingSha2 | AuthPlugin::Clear))
+            if options.secret.clear().is_some() && (encrypted || plugin != AuthPlugin::Clear) =>
+        {
+            plugin
+        }
         _ => AuthPlugin::Native,
     };
     let mut login = Login { channel, options, nonce: greeting.nonce.clone() };
@@ -59,6 +65,7 @@ impl Login<'_> {
                 let answer = self.options.secret.sha2_response(&self.nonce);
                 answer.ok_or_else(|| only_hash_known(plugin.name()))
             }
+            AuthPlugin::Clear => self.password(plugin.name()),
         }
     }
     /// Protocol::AuthSwitchRequest; without a name it is the request for a password hash of before 4.1.
@@ -68,13 +75,13 @@ impl Login<'_> {
         let nonce = fields.rest();
         self.nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce).to_vec();
         match AuthPlugin::from_name(name) {
+            Some(AuthPlugin::Clear) if !self.channel.stream().is_encrypted() => Err(plugin_error(
+                "the server asks for the password in clear, which is sent through TLS only: set use_ssl=1 for this server"
+                    .to_owned(),
+            )),
             Some(plugin) => {
                 let answer = self.answer(plugin)?;
                 self.send(&answer)
-            }
-            None if name == b"mysql_clear_password" && self.channel.stream().is_encrypted() => {
-                let password = self.password("mysql_clear_password")?;
-                self.send(&password)
             }
             None => {
                 let name: String = String::from_utf8_lossy(name).chars().take(64).collect();
@@ -119,7 +126,8 @@ impl Login<'_> {
 
 fn only_hash_known(plugin: &str) -> WireError {
     plugin_error(format!(
-        "the server asks for '{plugin}', but only a mysql_native_password hash of the password is known here"
+        "the server asks for '{plugin}', but the client proved only a *SHA1 hash of its password: store the password in \
+         clear, or have the client log in once with caching_sha2_password"
     ))
 }
 

@@ -12,6 +12,7 @@ use crate::channel::Channel;
 use crate::socket::{Buffered, Socket, Stream};
 use crate::tracker::Notices;
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+pub use authenticate::CR_AUTH_PLUGIN_ERR;
 pub use exchange::Request;
 use handshake::ServerGreeting;
 pub use query::TextResult;
@@ -45,7 +46,7 @@ pub struct ConnectOptions<'a> {
     pub database: Option<&'a str>,
     /// Capabilities to ask for, beyond those the login needs; what the server lacks is dropped.
     pub capabilities: CapabilityFlags,
-    /// Collation id. The handshake has room for one byte: a larger id becomes utf8mb4_general_ci.
+    /// Collation id. The handshake has room for one byte: a larger id becomes utf8mb4_general_ci. 0 is the server's default.
     pub collation: u16,
     /// Connection attributes.
     pub attributes: &'a [(&'a str, &'a str)],
@@ -153,6 +154,7 @@ fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, W
             .danger_accept_invalid_certs(true)
             .danger_accept_invalid_hostnames(true)
             .disable_built_in_roots(true)
+            .min_protocol_version(Some(crate::tls::OLDEST))
             .build()
             .map_err(|e| e.to_string())
     });

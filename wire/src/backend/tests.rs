@@ -39,6 +39,10 @@ fn every_plugin_stored_form_and_kind_of_connection_logs_in() {
                 for (user, secret) in
                     [("clear", clear()), ("hash", clear()), ("empty", Secret::Empty), ("hash", stage1())]
                 {
+                    let needs_key = plugin == AuthPlugin::CachingSha2 && user == "hash";
+                    if needs_key && !certificate {
+                        continue;
+                    }
                     let cell = format!("{plugin:?} {user} {secret:?} certificate={certificate} tls={tls}");
                     let mut backend =
                         connect(&server, user, &secret, tls).unwrap_or_else(|e| panic!("{cell}: {e}"));
@@ -60,7 +64,7 @@ fn refusals_are_sql_errors() {
             ("hash", Secret::Clear("wrong".to_owned())),
             ("clear", Secret::Empty),
             ("nobody", clear()),
-            ("sha2", clear()),
+            ("damaged", clear()),
         ] {
             match connect(&server, user, &secret, tls) {
                 Err(WireError::Sql(error)) => assert_eq!(error.code, 1045),

@@ -1,8 +1,9 @@
 //! The server's side of authentication, from the client's first answer to the verdict.
 
-use super::greeting::{Greeting, HandshakeResponse, new_nonce};
+use super::greeting::new_nonce;
+use super::response::ClientResponse;
 use super::{LOGIN_PACKET, ServerOptions};
-use crate::auth::{Account, AuthPlugin, NONCE, Secret, StoredPassword};
+use crate::auth::{Account, Accounts, AuthPlugin, NONCE, Secret, StoredPassword};
 use crate::channel::Channel;
 use crate::packet::put_nul_bytes;
 use crate::{SqlError, WireError};
@@ -16,144 +17,202 @@ const FAST_AUTH_OK: u8 = 0x03;
 const FULL_AUTH: u8 = 0x04;
 const REQUEST_PUBLIC_KEY: &[u8] = &[0x02];
 
-/// One login's authentication.
-pub(super) struct Exchange<'a> {
-    channel: &'a mut Channel,
-    options: &'a ServerOptions,
-    response: &'a HandshakeResponse,
-    greeted: AuthPlugin,
-    nonce: [u8; NONCE],
-    /// Whether the client's (last) answer is made from a password.
-    used_password: bool,
+/// What the client's first answer is an answer to.
+pub(super) enum Challenge {
+    /// The greeting named this plugin and held this nonce.
+    Greeting(AuthPlugin, [u8; NONCE]),
+    /// COM_CHANGE_USER: MySQL and MariaDB take no notice of the answer that came with it and always ask anew.
+    None,
 }
 
-impl<'a> Exchange<'a> {
-    pub(super) fn new(
-        channel: &'a mut Channel,
-        options: &'a ServerOptions,
-        greeting: &Greeting,
-        response: &'a HandshakeResponse,
-    ) -> Self {
-        let (greeted, nonce) = (greeting.plugin, greeting.nonce);
-        Self { channel, options, response, greeted, nonce, used_password: false }
-    }
+/// One login's authentication.
+pub(super) struct Exchange<'a> {
+    pub(super) channel: &'a mut Channel,
+    pub(super) options: &'a ServerOptions,
+    pub(super) accounts: &'a dyn Accounts,
+    pub(super) response: &'a ClientResponse,
+    pub(super) challenge: Challenge,
+}
 
-    /// Asks until the password is proved (what was learned) or not (`None`). A user who does not exist, or whose
-    /// password is stored in a form that cannot be verified, goes the way of one with an unknown password.
-    pub(super) fn run(&mut self, account: Option<Account>) -> Result<Option<Secret>, WireError> {
-        let stored = match account.map(|account| account.password) {
-            Some(StoredPassword::Unsupported(form)) => {
-                log::warn!(
-                    "user '{}' cannot log in: {form} cannot be verified here; store the password in clear or as *HEX",
-                    self.response.user.escape_debug()
-                );
-                None
-            }
-            stored => stored,
-        };
+/// How an exchange ended.
+pub(super) enum Verdict {
+    /// The password was proved.
+    Proved(Secret),
+    /// It was not; whether the client answered with one at all.
+    Refused {
+        /// For error 1045.
+        used_password: bool,
+    },
+}
+
+impl Exchange<'_> {
+    /// Asks until the password is proved or not. A stranger gets the same packets as a user whose password was wrong, and so
+    /// does a user whose stored form cannot be verified in this way; then the log says why.
+    pub(super) fn run(&mut self) -> Result<Verdict, WireError> {
+        let account = self.accounts.find(&self.response.user).filter(|account| self.is_safe_enough(account));
+        let stored = account.as_ref().map(Account::best_known);
         let plugin = self.choose_plugin(stored.as_ref());
-        let mut answer = self.response.auth_response.clone();
-        if self.must_switch(plugin, &answer) {
-            answer = self.switch(plugin)?;
-        }
-        self.used_password = !is_empty(&answer);
-        if !self.used_password {
-            return Ok((stored == Some(StoredPassword::Empty)).then_some(Secret::Empty));
-        }
-        match plugin {
-            AuthPlugin::Native => Ok(stored.and_then(|s| s.verify_native(&self.nonce, &answer))),
-            AuthPlugin::CachingSha2 => self.caching_sha2(stored, &answer),
-        }
-    }
-
-    /// Error 1045, in the server's words.
-    pub(super) fn access_denied(&self) -> SqlError {
-        let user: String = self.response.user.chars().take(80).collect();
-        let peer = self.channel.stream().socket().peer_addr();
-        let host = peer.map_or_else(|_| "unknown".to_owned(), |peer| peer.ip().to_string());
-        let using = if self.used_password { "YES" } else { "NO" };
-        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
-        SqlError::new(1045, "28000", text)
-    }
-
-    /// The client's own plugin where the stored form can be verified through it; the listener's for clients of another.
-    fn choose_plugin(&self, stored: Option<&StoredPassword>) -> AuthPlugin {
-        let plugin = match &self.response.plugin {
-            None => AuthPlugin::Native,
-            Some(name) => AuthPlugin::from_name(name).unwrap_or(self.options.default_plugin),
+        let (nonce, answer) = match self.first_answer(plugin) {
+            Some(answered) => answered,
+            None => self.switch(plugin)?,
         };
-        let needs_full = matches!(stored, Some(StoredPassword::NativeHash(_)));
-        if needs_full && !self.can_receive_password() { AuthPlugin::Native } else { plugin }
+        if is_empty(&answer) {
+            return Ok(match stored {
+                Some(StoredPassword::Empty) => Verdict::Proved(Secret::Empty),
+                _ => Verdict::Refused { used_password: false },
+            });
+        }
+        let secret = match (plugin, &stored) {
+            (AuthPlugin::Native, Some(stored)) => stored.verify_native(&nonce, &answer),
+            (AuthPlugin::Native, None) => None,
+            (AuthPlugin::CachingSha2, stored) => {
+                let fast = stored.as_ref().and_then(|stored| stored.verify_sha2(&nonce, &answer));
+                match fast {
+                    Some(secret) => {
+                        self.channel.queue(&[AUTH_MORE_DATA, FAST_AUTH_OK]);
+                        Some(secret)
+                    }
+                    None => self.full_authentication(account.as_ref(), &nonce)?,
+                }
+            }
+            (AuthPlugin::Clear, _) => verify_clear(account.as_ref(), answer),
+        };
+        if secret.is_none() {
+            self.explain(stored.as_ref(), plugin);
+        }
+        Ok(secret.map_or(Verdict::Refused { used_password: true }, Verdict::Proved))
+    }
+
+    fn is_safe_enough(&self, account: &Account) -> bool {
+        let safe = !account.require_tls || self.channel.stream().is_encrypted();
+        if !safe {
+            let user = self.response.user.escape_debug();
+            log::warn!(
+                "user '{user}' cannot log in without TLS: its use_ssl is 1; connect with TLS or set use_ssl=0"
+            );
+        }
+        safe
+    }
+    /// The client's own plugin; the listener's for clients of another. A `$A$` hash can only be verified by full
+    /// authentication of caching_sha2_password, or by the password in clear.
+    fn choose_plugin(&self, stored: Option<&StoredPassword>) -> AuthPlugin {
+        let Some(name) = &self.response.plugin else { return AuthPlugin::Native };
+        let encrypted = self.channel.stream().is_encrypted();
+        let plugin = AuthPlugin::from_name(name).filter(|&plugin| plugin != AuthPlugin::Clear || encrypted);
+        let plugin = plugin.unwrap_or(self.options.default_plugin);
+        let needs_password = match stored {
+            Some(stored) => matches!(stored, StoredPassword::ShaCrypt(_)),
+            None => self.accounts.has_decoy_hash(&self.response.user),
+        };
+        let switches = plugin == AuthPlugin::Native && needs_password && self.can_receive_password();
+        if switches { AuthPlugin::CachingSha2 } else { plugin }
     }
     /// Whether the password itself can come here unseen by others.
     fn can_receive_password(&self) -> bool {
-        let has_key = self.options.tls.as_ref().is_some_and(|tls| tls.public_key().is_some());
-        self.channel.stream().is_encrypted() || has_key
+        self.channel.stream().is_encrypted() || self.options.tls.is_some()
     }
-    /// A client that was greeted with another plugin than its own may have answered with nothing, to be asked again.
-    fn must_switch(&self, plugin: AuthPlugin, answer: &[u8]) -> bool {
-        match &self.response.plugin {
-            None => false,
-            Some(name) if AuthPlugin::from_name(name) == Some(plugin) => {
-                self.greeted != plugin && is_empty(answer)
+    /// The answer in the client's response and the nonce it was made with, if it was made for this plugin. A client that was
+    /// greeted with another plugin than its own may have answered with nothing, to be asked again.
+    fn first_answer(&self, plugin: AuthPlugin) -> Option<([u8; NONCE], Vec<u8>)> {
+        let Challenge::Greeting(greeted, nonce) = self.challenge else { return None };
+        let answer = &self.response.auth_response;
+        let answered = match &self.response.plugin {
+            None => true,
+            Some(name) => {
+                AuthPlugin::from_name(name) == Some(plugin) && (greeted == plugin || !is_empty(answer))
             }
-            Some(_) => true,
-        }
+        };
+        answered.then(|| (nonce, answer.clone()))
     }
-    fn switch(&mut self, plugin: AuthPlugin) -> Result<Vec<u8>, WireError> {
-        self.nonce = new_nonce()?;
+    fn switch(&mut self, plugin: AuthPlugin) -> Result<([u8; NONCE], Vec<u8>), WireError> {
+        let nonce = new_nonce()?;
         let mut request = vec![AUTH_SWITCH];
         put_nul_bytes(&mut request, plugin.name().as_bytes());
-        put_nul_bytes(&mut request, &self.nonce);
-        self.ask(&request)
+        put_nul_bytes(&mut request, &nonce);
+        let answer = self.ask(&request);
+        if matches!(answer, Err(WireError::Closed)) {
+            let user = self.response.user.escape_debug();
+            let plugin = plugin.name();
+            log::info!(
+                "the client of user '{user}' left when it was asked for {plugin}, which it may not know: \
+                 where that is so, store the password in clear or as *SHA1 and let it use mysql_native_password"
+            );
+        }
+        Ok((nonce, answer?))
     }
 
-    fn caching_sha2(
+    /// Full authentication of caching_sha2_password: the password in clear inside TLS, or under our public key (RSA-OAEP, XOR
+    /// with the nonce).
+    fn full_authentication(
         &mut self,
-        stored: Option<StoredPassword>,
-        answer: &[u8],
+        account: Option<&Account>,
+        nonce: &[u8],
     ) -> Result<Option<Secret>, WireError> {
-        match stored {
-            Some(stored @ StoredPassword::NativeHash(_)) => {
-                Ok(self.receive_password()?.and_then(|password| stored.verify_clear(&password)))
-            }
-            stored => {
-                let secret = stored.and_then(|s| s.verify_sha2(&self.nonce, answer));
-                if secret.is_some() {
-                    self.channel.queue(&[AUTH_MORE_DATA, FAST_AUTH_OK]);
-                }
-                Ok(secret)
-            }
+        if !self.can_receive_password() {
+            return Ok(None);
         }
-    }
-    /// Full authentication: the password in clear inside TLS, or under our public key (RSA-OAEP, XOR with the nonce).
-    fn receive_password(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         let mut answer = self.ask(&[AUTH_MORE_DATA, FULL_AUTH])?;
-        if self.channel.stream().is_encrypted() {
-            return Ok(without_nul(answer));
+        if let (false, Some(tls)) = (self.channel.stream().is_encrypted(), &self.options.tls) {
+            if answer == REQUEST_PUBLIC_KEY {
+                let mut key = vec![AUTH_MORE_DATA];
+                key.extend_from_slice(tls.public_key());
+                answer = self.ask(&key)?;
+            }
+            answer = tls.decrypt(&answer).unwrap_or_default();
+            answer.iter_mut().zip(nonce.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);
         }
-        let Some(tls) = &self.options.tls else { return Ok(None) };
-        if answer == REQUEST_PUBLIC_KEY {
-            let mut key = vec![AUTH_MORE_DATA];
-            key.extend_from_slice(tls.public_key().unwrap_or_default());
-            answer = self.ask(&key)?;
-        }
-        let Some(mut password) = tls.decrypt(&answer) else { return Ok(None) };
-        password.iter_mut().zip(self.nonce.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);
-        Ok(without_nul(password))
+        Ok(verify_clear(account, answer))
     }
     fn ask(&mut self, payload: &[u8]) -> Result<Vec<u8>, WireError> {
         self.channel.queue(payload);
         self.channel.flush()?;
         Ok(self.channel.read_packet(LOGIN_PACKET, self.options.timeout)?.to_vec())
     }
+
+    /// Tells the log of a password that no client could have proved in this way. A wrong password is nothing to tell.
+    fn explain(&self, stored: Option<&StoredPassword>, plugin: AuthPlugin) {
+        let remedy = match stored {
+            Some(StoredPassword::Damaged) => {
+                "it was cut or changed on its way here; store HEX(authentication_string) of mysql.user"
+            }
+            Some(StoredPassword::ShaCrypt(_)) if plugin == AuthPlugin::Native => {
+                "only the password itself proves it; log in once with caching_sha2_password, or store the password in \
+                 clear or as *SHA1"
+            }
+            Some(StoredPassword::ShaCrypt(_) | StoredPassword::NativeHash(_))
+                if plugin == AuthPlugin::CachingSha2 && !self.can_receive_password() =>
+            {
+                "only the password itself proves it, and there is no key to encrypt it with; store it in clear"
+            }
+            _ => return,
+        };
+        let user = self.response.user.escape_debug();
+        let (form, plugin) = (stored.map_or("", StoredPassword::form), plugin.name());
+        log::warn!(
+            "user '{user}' cannot log in with {plugin} while the password is stored as {form}: {remedy}"
+        );
+    }
+
+    /// Error 1045, in the server's words.
+    pub(super) fn access_denied(&self, used_password: bool) -> SqlError {
+        let user: String = self.response.user.chars().take(80).collect();
+        let peer = self.channel.stream().socket().peer_addr();
+        let host = peer.map_or_else(|_| "unknown".to_owned(), |peer| peer.ip().to_string());
+        let using = if used_password { "YES" } else { "NO" };
+        let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+        SqlError::new(1045, "28000", text)
+    }
 }
 
-/// No password: nothing at all, or the lone NUL of caching_sha2_password clients.
+/// No password: nothing at all, or the lone NUL of caching_sha2_password and mysql_clear_password clients.
 fn is_empty(answer: &[u8]) -> bool {
     matches!(answer, [] | [0])
 }
 
-fn without_nul(mut password: Vec<u8>) -> Option<Vec<u8>> {
-    (password.pop() == Some(0)).then_some(password)
+/// A password that came in clear ends with NUL.
+fn verify_clear(account: Option<&Account>, mut password: Vec<u8>) -> Option<Secret> {
+    if password.pop() != Some(0) {
+        return None;
+    }
+    account.and_then(|account| account.verify_clear(&password))
 }

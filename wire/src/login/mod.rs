@@ -2,20 +2,22 @@
 
 mod exchange;
 mod greeting;
+mod response;
+mod verdict;
 
 use crate::auth::{Accounts, AuthPlugin, Secret};
 use crate::channel::Channel;
-use crate::reply::Reply;
 use crate::socket::{Buffered, Socket, Stream};
-use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
-use exchange::Exchange;
-use greeting::{Greeting, HandshakeResponse};
+use crate::{CapabilityFlags, WireError};
+use exchange::{Challenge, Exchange};
+use greeting::Greeting;
+use response::ClientResponse;
 use std::time::{Duration, Instant};
+pub use verdict::change_user;
 
-/// What listeners offer: everything whose answers can be passed on as they are, and nothing that asks the client for
-/// files (LOCAL_FILES) or changes the forms of packets (QUERY_ATTRIBUTES,
-/// OPTIONAL_RESULTSET_METADATA). CLIENT_SSL is added where there is a certificate, [`COMPRESSION`] where it is wanted.
-pub(crate) const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
+/// What a simple server can offer: nothing that asks the client for files (LOCAL_FILES) or changes the forms of packets
+/// (QUERY_ATTRIBUTES, OPTIONAL_RESULTSET_METADATA). CLIENT_SSL and [`COMPRESSION`] are added where they are wanted.
+pub const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
@@ -37,8 +39,8 @@ pub(crate) const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PA
 const COMPRESSION: CapabilityFlags =
     CapabilityFlags::CLIENT_COMPRESS.union(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM);
 
-/// The largest packet a client may send before it is logged in, in bytes. Connection attributes make the most of it.
-const LOGIN_PACKET: usize = 64 * 1024;
+/// The largest packet a client may send before it is logged in, in bytes: 64 KiB of connection attributes and the rest.
+const LOGIN_PACKET: usize = 72 * 1024;
 
 /// What a listener says of itself, and how long it waits.
 #[derive(Clone)]
@@ -47,8 +49,12 @@ pub struct ServerOptions {
     pub server_version: String,
     /// Plugin named in the greeting; clients of another are switched.
     pub default_plugin: AuthPlugin,
-    /// Certificate for clients that ask for TLS; without it TLS is not offered.
+    /// Capabilities to offer, apart from TLS and compression.
+    pub capabilities: CapabilityFlags,
+    /// Certificate, and the key for passwords that come without TLS; without it there is neither.
     pub tls: Option<crate::tls::ServerTls>,
+    /// Whether clients are offered TLS, where there is a certificate.
+    pub offer_tls: bool,
     /// Whether clients may compress.
     pub compress: bool,
     /// Time for the whole login.
@@ -56,10 +62,10 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// What the greeting offers: CLIENT_SSL exactly where there is a certificate, for example.
+    /// What the greeting offers.
     fn offered(&self) -> CapabilityFlags {
-        let mut offered = CAPABILITIES;
-        offered.set(CapabilityFlags::CLIENT_SSL, self.tls.is_some());
+        let mut offered = self.capabilities;
+        offered.set(CapabilityFlags::CLIENT_SSL, self.offer_tls && self.tls.is_some());
         offered.set(COMPRESSION, self.compress);
         offered
     }
@@ -74,7 +80,7 @@ pub struct Login {
     pub database: Option<String>,
     /// Capabilities both sides have.
     pub capabilities: CapabilityFlags,
-    /// Collation id the client asked for.
+    /// Collation id the client asked for. A login has room for ids up to 255 (0: the server's default); a change of user for all.
     pub collation: u16,
     /// What was learned of the password.
     pub secret: Secret,
@@ -82,8 +88,8 @@ pub struct Login {
     pub attributes: Vec<(String, String)>,
 }
 
-/// Performs a login and sends its OK. On refusal the ERR packet is sent first: 1045, which is then returned as
-/// `WireError::Sql`, or 1043 for what is not the protocol, where the reason is returned.
+/// Performs a login and sends its OK. On refusal the ERR packet is sent first: what `Accounts::admit` says, 1045 or 1231,
+/// which is then returned as `WireError::Sql`, or 1043 for what is not the protocol, where the reason is returned.
 pub fn login(
     socket: Socket,
     connection_id: u32,
@@ -102,52 +108,37 @@ pub fn login(
         Ok(First::Tls(tls)) => {
             let mut channel = channel.upgrade(|socket| accept_tls(socket, tls.acceptor()))?;
             let payload = channel.read_packet(LOGIN_PACKET, options.timeout);
-            match payload.and_then(|p| HandshakeResponse::parse(p, options.offered())) {
+            match payload.and_then(|p| ClientResponse::parse(p, options.offered())) {
                 Ok(response) => (channel, response),
-                Err(error) => return Err(refuse_garbage(&mut channel, error)),
+                Err(error) => return Err(verdict::refuse_garbage(&mut channel, error)),
             }
         }
-        Err(error) => return Err(refuse_garbage(&mut channel, error)),
+        Err(error) => return Err(verdict::refuse_garbage(&mut channel, error)),
     };
-
-    let account = accounts.find(&response.user);
-    let mut exchange = Exchange::new(&mut channel, options, &greeting, &response);
-    let secret = match exchange.run(account) {
-        Ok(Some(secret)) => secret,
-        Ok(None) => {
-            let error = exchange.access_denied();
-            return Err(refuse(&mut channel, error));
-        }
-        Err(error) => return Err(refuse_garbage(&mut channel, error)),
-    };
-    if let Err(error) = accounts.admit(&response.user) {
-        return Err(refuse(&mut channel, error));
-    }
-    let reply = Reply {
-        channel: &mut channel,
-        capabilities: response.capabilities,
-        status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
-    };
-    reply.ok(0, 0, "")?;
-    if let Some(algorithm) = response.compression {
+    let challenge = Challenge::Greeting(greeting.plugin, greeting.nonce);
+    let exchange = Exchange { channel: &mut channel, options, accounts, response: &response, challenge };
+    let secret = verdict::decide(exchange)?;
+    let compression = response.compression;
+    let login = verdict::admit(&mut channel, accounts, response.into_login(secret))?;
+    if let Some(algorithm) = compression {
         channel.compress(algorithm);
     }
     channel.set_read_ahead(true);
     channel.set_deadline(None);
-    Ok((channel, response.into_login(secret)))
+    Ok((channel, login))
 }
 
 /// A client's first packet.
 enum First<'a> {
-    Response(HandshakeResponse),
+    Response(ClientResponse),
     Tls(&'a crate::tls::ServerTls),
 }
 
 fn receive_response<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Result<First<'a>, WireError> {
     let payload = channel.read_packet(LOGIN_PACKET, options.timeout)?;
     match &options.tls {
-        Some(tls) if greeting::is_ssl_request(payload) => Ok(First::Tls(tls)),
-        _ => HandshakeResponse::parse(payload, options.offered()).map(First::Response),
+        Some(tls) if options.offer_tls && response::is_ssl_request(payload) => Ok(First::Tls(tls)),
+        _ => ClientResponse::parse(payload, options.offered()).map(First::Response),
     }
 }
 
@@ -155,27 +146,6 @@ fn accept_tls(socket: Socket, acceptor: &native_tls::TlsAcceptor) -> Result<Stre
     match acceptor.accept(Buffered::new(socket)) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
         Err(error) => Err(crate::tls::handshake_error(error)),
-    }
-}
-
-/// How long a client that sends garbage may take to read why it is refused.
-const GOODBYE: Duration = Duration::from_millis(500);
-
-/// Ends a login that is not the protocol: error 1043, or nothing to a client that has gone or says nothing.
-fn refuse_garbage(channel: &mut Channel, error: WireError) -> WireError {
-    if matches!(error, WireError::Malformed(_) | WireError::TooLarge { .. }) {
-        // The reason is more use to the caller than what the client was told.
-        let _ = refuse(channel, SqlError::new(1043, "08S01", "Bad handshake"));
-        channel.close_gently(GOODBYE);
-    }
-    error
-}
-
-fn refuse(channel: &mut Channel, error: SqlError) -> WireError {
-    channel.queue(&error.to_payload());
-    match channel.flush() {
-        Ok(()) => WireError::Sql(error),
-        Err(failed) => failed,
     }
 }
 

@@ -22,7 +22,9 @@ fn a_driver_logs_in_with_each_plugin_and_stored_form() {
     for plugin in [AuthPlugin::Native, AuthPlugin::CachingSha2] {
         for tls in [false, true] {
             let server = Server::start(options(plugin, true));
-            for (user, password) in [("clear", "sesame"), ("hash", "sesame"), ("empty", "")] {
+            for (user, password) in
+                [("clear", "sesame"), ("hash", "sesame"), ("sha2", "sesame"), ("empty", "")]
+            {
                 let opts = opts(&server, user, password).ssl_opts(tls.then(trusting));
                 let mut conn = Conn::new(opts).unwrap_or_else(|e| panic!("{plugin:?} tls={tls} {user}: {e}"));
                 let answer: Option<String> = conn.query_first("echo hello").unwrap();
@@ -63,7 +65,8 @@ fn a_refused_driver_is_told_1045() {
             ("hash", "wrong", "YES"),
             ("empty", "wrong", "YES"),
             ("nobody", "sesame", "YES"),
-            ("sha2", "sesame", "YES"),
+            ("sha2", "wrong", "YES"),
+            ("damaged", "sesame", "YES"),
         ] {
             match Conn::new(opts(&server, user, password)) {
                 Err(mysql::Error::MySqlError(error)) => {
@@ -212,7 +215,8 @@ mod mutations {
             let mut payload = CAPABILITIES.bits().to_le_bytes().to_vec();
             payload.extend_from_slice(&bytes);
             for payload in [&bytes, &payload] {
-                let _ = HandshakeResponse::parse(payload, offered);
+                let _ = ClientResponse::parse(payload, offered);
+                let _ = ClientResponse::parse_change_user(payload, CAPABILITIES);
             }
         }
     }
