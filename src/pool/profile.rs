@@ -12,7 +12,8 @@ const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF
     .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
     .union(CapabilityFlags::CLIENT_SESSION_TRACK)
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
-    .union(CapabilityFlags::CLIENT_INTERACTIVE);
+    .union(CapabilityFlags::CLIENT_INTERACTIVE)
+    .union(CapabilityFlags::CLIENT_LOCAL_FILES);
 
 /// Capabilities of a class that decide how packets are laid out: the server must have them where the client has.
 const LAYOUT: CapabilityFlags =

@@ -198,7 +198,7 @@ mod tests {
     fn a_session_does_not_meet_the_types_of_another() {
         let (texts, mut cache) = (StatementTexts::default(), StatementCache::default());
         let text = texts.get(b"SELECT ?, ?", &Profile::default());
-        let mut found = |cache: &mut StatementCache, session, types: &[u8]| {
+        let found = |cache: &mut StatementCache, session, types: &[u8]| {
             cache.find(&text, Caller { session, types }).is_some()
         };
         cache.add(&text, statement(1), Caller { session: 1, types: b"" }, 9);

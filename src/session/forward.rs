@@ -1,5 +1,6 @@
 //! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
 
+use super::infile::{self, pass_file};
 use wire::WireError;
 use wire::channel::Channel;
 use wire::tracker::{Fed, Outcome, Progress, ResponseTracker};
@@ -60,10 +61,11 @@ pub fn relay(
         let pause = match pass(client, server, &mut tracker, &mut volume) {
             Ok(Progress::More) => Pause::MoreToCome,
             Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
-            // Connections are opened without LOCAL_FILES.
-            Ok(Progress::FileWanted(_)) => {
-                break failed(WireError::Malformed("a request for a file, which was not offered"), volume);
-            }
+            Ok(Progress::FileWanted(_)) => match pass_file(client, server, tracker.shift()) {
+                Ok(()) => {}
+                Err(infile::Failed::Client) => break Relayed::ClientLost,
+                Err(infile::Failed::Server(error)) => break Relayed::Unanswered(error),
+            },
             Err(Failed::Client) => break Relayed::ClientLost,
             Err(Failed::Server(error)) if error.is_timeout() => Pause::Silence,
             Err(Failed::Server(error)) => break failed(error, volume),

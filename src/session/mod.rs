@@ -4,6 +4,7 @@ mod classify;
 mod dispatch;
 mod forward;
 mod hold;
+mod infile;
 mod kill;
 mod limits;
 mod local;

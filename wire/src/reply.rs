@@ -102,7 +102,7 @@ impl<'a> Reply<'a> {
         Ok(Rows { reply: self, row: Vec::new() })
     }
     /// The end of a list of columns or rows, alone: what COM_SET_OPTION and COM_FIELD_LIST are answered with.
-    pub(crate) fn end(self) -> Result<(), WireError> {
+    pub fn end(self) -> Result<(), WireError> {
         let payload =
             if self.deprecates_eof() { self.ok_payload(0xFE, 0, 0, "") } else { self.eof_payload() };
         self.channel.queue(&payload);

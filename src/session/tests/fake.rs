@@ -1,5 +1,7 @@
 //! A MySQL server that does what its statements say, misbehaviour included.
 
+mod statements;
+
 use crate::testing::server_options;
 use parking_lot::{Condvar, Mutex};
 use std::net::{Shutdown, SocketAddr};
@@ -145,13 +147,24 @@ struct Conversation<'a> {
     schema: String,
     settings: Vec<String>,
     insert_id: String,
+    prepared: statements::Prepared,
 }
 
 impl<'a> Conversation<'a> {
     fn new(channel: Channel, login: Login, id: u32, control: &'a Control) -> Self {
         let schema = login.database.clone().unwrap_or_default();
         let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
-        Self { channel, login, id, control, status, schema, settings: Vec::new(), insert_id: "0".to_owned() }
+        Self {
+            channel,
+            login,
+            id,
+            control,
+            status,
+            schema,
+            settings: Vec::new(),
+            insert_id: "0".to_owned(),
+            prepared: statements::Prepared::default(),
+        }
     }
     fn run(mut self) -> Result<(), WireError> {
         loop {
@@ -175,6 +188,14 @@ impl<'a> Conversation<'a> {
                     self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
                     self.reply().ok(0, 0, "")?;
                 }
+                Some(
+                    command @ (Command::COM_STMT_PREPARE
+                    | Command::COM_STMT_EXECUTE
+                    | Command::COM_STMT_SEND_LONG_DATA
+                    | Command::COM_STMT_FETCH
+                    | Command::COM_STMT_RESET
+                    | Command::COM_STMT_CLOSE),
+                ) => self.statement(command, &packet)?,
                 Some(other) => {
                     self.note(format!("{other:?}"));
                     self.reply().ok(0, 0, "")?;

@@ -4,6 +4,7 @@ mod failures;
 mod fake;
 mod leases;
 mod limits;
+mod statements;
 
 use super::*;
 use crate::dns::Dns;

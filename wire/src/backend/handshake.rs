@@ -51,10 +51,9 @@ pub(super) fn capabilities(
 ) -> Result<CapabilityFlags, WireError> {
     const REQUIRED: CapabilityFlags =
         CapabilityFlags::CLIENT_PROTOCOL_41.union(CapabilityFlags::CLIENT_SECURE_CONNECTION);
-    /// They change the form of packets in ways that this crate does not speak, or let the server ask for files.
+    /// They change the form of packets in ways that this crate does not speak.
     const UNSPOKEN: CapabilityFlags = CapabilityFlags::CLIENT_COMPRESS
         .union(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM)
-        .union(CapabilityFlags::CLIENT_LOCAL_FILES)
         .union(CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA)
         .union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
     if !server.contains(REQUIRED) {

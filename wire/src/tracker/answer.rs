@@ -65,6 +65,7 @@ pub(super) struct Answer {
     tracks_session: bool,
     /// Whether the answer may stop after the column definitions because a cursor keeps the rows.
     may_open_cursor: bool,
+    may_ask_for_files: bool,
     /// Whether the first row of each result is read, so that it can wait for what comes after it.
     reads_first_row: bool,
     /// The result that is passing is a procedure's OUT parameters: another result follows, though MySQL's EOF after the row,
@@ -91,6 +92,7 @@ impl Answer {
             deprecates_eof: sides.server.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
             tracks_session: sides.server.contains(CapabilityFlags::CLIENT_SESSION_TRACK),
             may_open_cursor: command == Command::COM_STMT_EXECUTE,
+            may_ask_for_files: sides.client.contains(CapabilityFlags::CLIENT_LOCAL_FILES),
             // A procedure's OUT parameters are a row by itself, and are told by the status before it.
             reads_first_row: command == Command::COM_STMT_EXECUTE && sides.lack_eof(),
             out_parameters: false,
@@ -171,7 +173,10 @@ impl Answer {
         }
         match (self.phase, first) {
             (Phase::Result, 0x00) | (Phase::Rows, 0xFE) => self.end_of_result(payload),
-            (Phase::Result, 0xFB) => self.plain(Phase::File),
+            (Phase::Result, 0xFB) if self.may_ask_for_files => self.plain(Phase::File),
+            (Phase::Result, 0xFB) => {
+                Err(WireError::Malformed("a request for a file from a client that offers none"))
+            }
             (Phase::Result, _) => match Fields::new(payload).lenenc_int()? {
                 0 => Err(WireError::Malformed("a result set without columns")),
                 count => self.plain(Phase::Columns(count)),

@@ -128,8 +128,11 @@ fn an_ok_says_id_and_warnings() {
 
 #[test]
 fn a_file_is_asked_for_amid_an_answer() {
-    let mut tracker = ResponseTracker::new(Command::COM_QUERY, Sides::same(OK_MODE));
     let asked = framed(&[b"\xFB/tmp/file".to_vec()]);
+    let mut guarded = ResponseTracker::new(Command::COM_QUERY, Sides::same(OK_MODE));
+    assert!(feed(&mut guarded, &asked).is_err(), "the client offers no files");
+    let offering = Sides::same(OK_MODE | CapabilityFlags::CLIENT_LOCAL_FILES);
+    let mut tracker = ResponseTracker::new(Command::COM_QUERY, offering);
     assert_eq!(feed(&mut tracker, &asked).unwrap(), Progress::FileWanted(asked.len()));
     let loaded = b"\x07\0\0\x04\0\x02\0\x02\0\0\0";
     assert_eq!(feed(&mut tracker, loaded).unwrap(), Progress::Done(loaded.len()));

@@ -246,7 +246,7 @@ fn packets_of_more_than_16_mib_are_renumbered_part_by_part() {
 
 #[test]
 fn a_file_comes_amid_an_answer_that_is_renumbered() {
-    let mut tracker = ResponseTracker::new(COM_QUERY, sides(DEPRECATES, NONE));
+    let mut tracker = ResponseTracker::new(COM_QUERY, sides(DEPRECATES, CapabilityFlags::CLIENT_LOCAL_FILES));
     let mut out = Vec::new();
     let from: &[&[u8]] = &[b"\x01", COLUMN, b"\x011", b"\xfe\0\0\x0a\0\0\0", b"\xfbx"];
     let to: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x011", b"\xfe\0\0\x0a\0", b"\xfbx"];
