@@ -62,7 +62,7 @@ pub fn relay(
             Ok(Progress::More) => Pause::MoreToCome,
             Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
             Ok(Progress::FileWanted(_)) => match pass_file(client, server, tracker.shift()) {
-                Ok(()) => {}
+                Ok(()) => Pause::MoreToCome,
                 Err(infile::Failed::Client) => break Relayed::ClientLost,
                 Err(infile::Failed::Server(error)) => break Relayed::Unanswered(error),
             },
