@@ -13,7 +13,8 @@ const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF
     .union(CapabilityFlags::CLIENT_SESSION_TRACK)
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_INTERACTIVE)
-    .union(CapabilityFlags::CLIENT_LOCAL_FILES);
+    .union(CapabilityFlags::CLIENT_LOCAL_FILES)
+    .union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
 
 /// Capabilities of a class that decide how packets are laid out: the server must have them where the client has.
 const LAYOUT: CapabilityFlags =

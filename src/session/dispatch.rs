@@ -4,6 +4,7 @@ use super::classify::{Effect, Statement, classify};
 use super::kill::Kill;
 use super::local::{self, Answer};
 use super::state::{Message, Pending, Role, Session, Step};
+use wire::attributes;
 use wire::channel::RawCommand;
 use wire::tracker::ResponseTracker;
 use wire::{Command, SqlError, StatusFlags, WireError};
@@ -23,14 +24,17 @@ impl Session<'_> {
                 return Kill::from_command(argument).map_or_else(unknown_command, |kill| self.kill(kill));
             }
             Command::COM_QUERY if complete => {
-                if let Some(answer) = local::answer(argument, self.id, &self.want.identity.user, self.peer) {
+                let Ok(sql) = attributes::sql(argument, self.capabilities) else {
+                    return Step::Answer(Answer::Error(SqlError::malformed_packet()));
+                };
+                if let Some(answer) = local::answer(sql, self.id, &self.want.identity.user, self.peer) {
                     return Step::Answer(answer);
                 }
                 let plain_backslash = self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
-                if let Some(kill) = Kill::parse(argument, plain_backslash) {
+                if let Some(kill) = Kill::parse(sql, plain_backslash) {
                     return self.kill(kill);
                 }
-                classify(argument, plain_backslash)
+                classify(sql, plain_backslash)
             }
             Command::COM_INIT_DB => match str::from_utf8(argument) {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
@@ -86,7 +90,9 @@ impl Session<'_> {
             Message::Framed(framed) => {
                 let Some(lease) = &mut self.lease else { return Err(WireError::Closed) };
                 lease.queue_closes();
-                lease.backend().channel.write_raw(framed)?;
+                let backend = lease.backend();
+                let framed = attributes::adapt(framed, self.capabilities, backend.capabilities)?;
+                backend.channel.write_raw(&framed)?;
                 Ok(framed.len() as u64)
             }
         }

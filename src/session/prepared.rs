@@ -49,7 +49,7 @@ impl Session<'_> {
     }
     /// COM_STMT_EXECUTE.
     pub(super) fn execute(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(statements::malformed()) };
+        let Some(id) = statement_id(command.head) else { return refuse(SqlError::malformed_packet()) };
         let id = self.statements.meant(id);
         let named = self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
         let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
@@ -57,7 +57,7 @@ impl Session<'_> {
             return refuse(error.clone());
         }
         let Ok(front) = Execute::parse(command.head, open.parameters, named) else {
-            return refuse(statements::malformed());
+            return refuse(SqlError::malformed_packet());
         };
         if !open.learn_types(&front) {
             return refuse(statements::untyped());
@@ -70,7 +70,7 @@ impl Session<'_> {
     pub(super) fn send_long_data(&mut self, command: &RawCommand<'_>) -> Step {
         let (Some(id), Some(parameter)) = (statement_id(command.head), long_data_parameter(command.head))
         else {
-            return refuse(statements::malformed());
+            return refuse(SqlError::malformed_packet());
         };
         let id = self.statements.meant(id);
         let Some(open) = self.statements.get(id) else { return Step::Silent };
@@ -106,7 +106,7 @@ impl Session<'_> {
     pub(super) fn fetch(&mut self, command: &RawCommand<'_>) -> Step {
         // Id and number of rows.
         let (Some(id), true) = (statement_id(command.head), command.length >= 9) else {
-            return refuse(statements::malformed());
+            return refuse(SqlError::malformed_packet());
         };
         let id = self.statements.meant(id);
         let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
@@ -118,7 +118,7 @@ impl Session<'_> {
     }
     /// COM_STMT_RESET: takes back what was sent in pieces and closes the cursor, where there is any of that.
     pub(super) fn reset_statement(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(statements::malformed()) };
+        let Some(id) = statement_id(command.head) else { return refuse(SqlError::malformed_packet()) };
         let id = self.statements.meant(id);
         let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
         open.failed = None;
@@ -130,7 +130,7 @@ impl Session<'_> {
     }
     /// COM_STMT_CLOSE, which has no answer. Connections close the statement themselves once no session has it open.
     pub(super) fn close_statement(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(statements::malformed()) };
+        let Some(id) = statement_id(command.head) else { return refuse(SqlError::malformed_packet()) };
         let Some(open) = self.statements.remove(self.statements.meant(id)) else { return Step::Silent };
         if open.is_busy()
             && let Some(lease) = &mut self.lease

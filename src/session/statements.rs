@@ -127,11 +127,6 @@ pub fn changed() -> SqlError {
     SqlError::new(1615, "HY000", "Prepared statement needs to be re-prepared")
 }
 
-/// Error 1835: a packet shorter than its command has it.
-pub fn malformed() -> SqlError {
-    SqlError::new(1835, "HY000", "Malformed communication packet.")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

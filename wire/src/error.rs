@@ -30,6 +30,10 @@ impl SqlError {
     pub fn shutdown() -> Self {
         Self::new(1053, "08S01", "Server shutdown in progress")
     }
+    /// 1835: a packet that is not in its command's form.
+    pub fn malformed_packet() -> Self {
+        Self::new(1835, "HY000", "Malformed communication packet.")
+    }
     /// 1153: a packet above the limit in force.
     pub fn packet_too_large() -> Self {
         Self::new(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")

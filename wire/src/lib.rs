@@ -2,6 +2,7 @@
 //!
 //! This crate knows packets, logins, result sets and TLS. It knows no configuration, no pools and no SQLite.
 
+pub mod attributes;
 pub mod auth;
 pub mod backend;
 pub mod channel;

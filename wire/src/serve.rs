@@ -78,9 +78,12 @@ fn answer(
     handler: &mut dyn QueryHandler,
 ) -> Result<(), WireError> {
     match command {
-        Some(Command::COM_QUERY) => match str::from_utf8(argument) {
-            Ok(sql) => handler.query(sql, reply),
-            Err(_) => {
+        Some(Command::COM_QUERY) => match crate::attributes::sql(argument, reply.capabilities)
+            .map(str::from_utf8)
+        {
+            Err(_) => reply.error(&SqlError::malformed_packet()),
+            Ok(Ok(sql)) => handler.query(sql, reply),
+            Ok(Err(_)) => {
                 reply.error(&SqlError::new(1300, "HY000", "Invalid utf8mb4 character string in statement"))
             }
         },

@@ -21,8 +21,7 @@ impl Backend {
     ) -> Result<Vec<Result<TextResult, SqlError>>, WireError> {
         self.within(deadline, |backend| {
             for &(command, argument) in requests {
-                backend.channel.reset_sequence();
-                backend.channel.queue(&[&[command as u8], argument].concat());
+                backend.queue(command, argument);
             }
             backend.channel.flush()?;
             requests.iter().map(|&(command, _)| backend.answer(command, limit)).collect()

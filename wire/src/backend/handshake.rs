@@ -54,8 +54,7 @@ pub(super) fn capabilities(
     /// They change the form of packets in ways that this crate does not speak.
     const UNSPOKEN: CapabilityFlags = CapabilityFlags::CLIENT_COMPRESS
         .union(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM)
-        .union(CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA)
-        .union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+        .union(CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA);
     if !server.contains(REQUIRED) {
         return Err(WireError::Malformed("a server older than MySQL 4.1"));
     }

@@ -136,9 +136,19 @@ impl Backend {
         result
     }
     fn send(&mut self, command: Command, argument: &[u8]) -> Result<(), WireError> {
-        self.channel.reset_sequence();
-        self.channel.queue(&[&[command as u8], argument].concat());
+        self.queue(command, argument);
         self.channel.flush()
+    }
+    /// Queues a command of our own. Statements have query attributes where these were negotiated: none.
+    fn queue(&mut self, command: Command, argument: &[u8]) {
+        let attributes = match command {
+            Command::COM_QUERY if self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES) => {
+                crate::attributes::NONE
+            }
+            _ => &[],
+        };
+        self.channel.reset_sequence();
+        self.channel.queue(&[&[command as u8], attributes, argument].concat());
     }
 }
 

@@ -22,8 +22,7 @@ impl Backend {
         self.within(deadline, |backend| {
             for &(command, argument) in before.iter().chain([&(Command::COM_STMT_PREPARE, sql)]).chain(after)
             {
-                backend.channel.reset_sequence();
-                backend.channel.queue(&[&[command as u8], argument].concat());
+                backend.queue(command, argument);
             }
             backend.channel.flush()?;
             let ready = backend.read_verdicts(before.len());

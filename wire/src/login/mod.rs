@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub use verdict::change_user;
 
 /// What a simple server can offer: nothing that asks the client for files (LOCAL_FILES) or changes the forms of packets
-/// (QUERY_ATTRIBUTES, OPTIONAL_RESULTSET_METADATA). CLIENT_SSL and [`COMPRESSION`] are added where they are wanted.
+/// (OPTIONAL_RESULTSET_METADATA). CLIENT_SSL and [`COMPRESSION`] are added where they are wanted.
 pub const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_FOUND_ROWS)
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
@@ -33,7 +33,8 @@ pub const CAPABILITIES: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_CONNECT_ATTRS)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
     .union(CapabilityFlags::CLIENT_SESSION_TRACK)
-    .union(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+    .union(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+    .union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
 
 /// Both algorithms. A client that asks for both gets zlib, as from MySQL with its default list.
 const COMPRESSION: CapabilityFlags =
