@@ -92,7 +92,9 @@ pub struct Connection<T> {
     /// Who is logged in.
     pub identity: Arc<Identity>,
     /// What was set since.
-    pub profile: Profile,
+    pub profile: Arc<Profile>,
+    /// When it was opened.
+    pub opened: Instant,
     /// Statements prepared on it.
     pub statements: StatementCache,
     /// The part others reach.

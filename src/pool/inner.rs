@@ -47,6 +47,17 @@ pub enum Refusal {
 struct Idle<T> {
     connection: Connection<T>,
     since: Instant,
+    /// The slot that it was used under last.
+    last: u64,
+}
+
+/// What decides whether a connection that comes back is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// How much of max_connections (at least one) may be free, in percent; the newest stay.
+    pub free_pct: u32,
+    /// How old a connection may become; zero for any age.
+    pub max_age: Duration,
 }
 
 struct ServerPool<T> {
@@ -79,18 +90,20 @@ impl<T> ServerPool<T> {
     fn held(&self) -> usize {
         self.free.len() + self.used.len()
     }
-    /// Takes the free connection that needs the fewest steps for `want`, the newest among equals.
+    /// Takes the free connection that is nearest to `want`, the newest among equals.
     fn take(&mut self, want: &Want) -> Option<Idle<T>> {
-        let steps = |idle: &Idle<T>| {
-            let connection = &idle.connection;
-            let same =
-                Arc::ptr_eq(&connection.identity, &want.identity) || connection.identity == want.identity;
-            same.then(|| connection.profile.steps_to(&want.profile)).flatten().map(|steps| steps.count())
+        let wanted = want.ahead.as_ref().unwrap_or(&want.profile);
+        let distance = |Idle { connection: Connection { identity, profile, .. }, .. }: &Idle<T>| {
+            let same = Arc::ptr_eq(identity, &want.identity) || *identity == want.identity;
+            match Arc::ptr_eq(profile, wanted) {
+                true => same.then_some(0),
+                false => same.then(|| profile.distance(wanted)).flatten(),
+            }
         };
         let mut best: Option<(usize, usize)> = None;
         for (index, idle) in self.free.iter().enumerate().rev() {
-            let Some(count) = steps(idle) else { continue };
-            if best.is_none_or(|(fewest, _)| count < fewest) {
+            let Some(count) = distance(idle) else { continue };
+            if best.is_none_or(|(least, _)| count < least) {
                 best = Some((count, index));
             }
             if count == 0 {
@@ -213,14 +226,27 @@ impl<T> Inner<T> {
         self.sweep(trash);
         now_shunned
     }
-    /// Gives a connection back. It goes to the free list unless it or its server is out of use; `free_pct` of
-    /// max_connections (at least one) may be free, the newest stay.
+    /// Takes the free connection of a hostgroup that was last used under the slot `id`.
+    pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Connection<T>)> {
+        for (endpoint, pool) in self.pools.get_mut(&hostgroup)? {
+            let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
+            let Idle { connection, .. } = pool.free.remove(at)?;
+            self.next_id += 1;
+            let shared = Arc::clone(&connection.shared);
+            pool.used.insert(self.next_id, Arc::clone(&shared));
+            let counters = Arc::clone(&pool.counters);
+            let slot = Slot { hostgroup, endpoint: endpoint.clone(), id: self.next_id, shared, counters };
+            return Some((slot, connection));
+        }
+        None
+    }
+    /// Gives a connection back. It goes to the free list unless it or its server is out of use, or `keep` says otherwise.
     pub fn release(
         &mut self,
         slot: &Slot,
         connection: Connection<T>,
         now: Instant,
-        free_pct: u32,
+        keep: Keep,
         trash: &mut Vec<Connection<T>>,
     ) {
         let server = self.hostgroups.server(slot.hostgroup, &slot.endpoint);
@@ -228,11 +254,13 @@ impl<T> Inner<T> {
         let usable = !self.closed && self.hostgroups.usable(slot.hostgroup, &slot.endpoint);
         let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) else { return trash.push(connection) };
         pool.used.remove(&slot.id);
-        if !usable || slot.shared.is_retired() || pool.held() >= max {
+        let too_old =
+            !keep.max_age.is_zero() && now.saturating_duration_since(connection.opened) > keep.max_age;
+        if !usable || too_old || slot.shared.is_retired() || pool.held() >= max {
             trash.push(connection);
         } else {
-            pool.free.push_back(Idle { connection, since: now });
-            let allowed = (max.saturating_mul(free_pct as usize) / 100).max(1);
+            pool.free.push_back(Idle { connection, since: now, last: slot.id });
+            let allowed = (max.saturating_mul(keep.free_pct as usize) / 100).max(1);
             if pool.free.len() > allowed {
                 trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
             }

@@ -2,17 +2,17 @@
 
 use super::Backends;
 use super::connection::Connection;
-use super::inner::Slot;
+use super::inner::{Keep, Slot};
 use super::peer::Peer;
 use super::profile::{Identity, Profile, Want};
 use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
-use crate::hostgroups::shun_time;
-use mysql_common::collations::{Collation, CollationId};
+use super::variables;
+use crate::hostgroups::{HostgroupId, shun_time};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
-use wire::backend::Backend;
+use wire::backend::{Backend, Request};
 use wire::tracker::Prepared;
 use wire::{Command, WireError};
 
@@ -77,12 +77,12 @@ impl Place {
     }
     fn give_back(mut self, connection: Connection<Backend>) {
         // While somebody waits, every connection is about to be needed again.
-        let free_pct = match self.backends.waiting() {
-            0 => self.backends.config.variables().free_connections_pct,
-            _ => 100,
-        };
+        let variables = self.backends.config.variables();
+        let free_pct = if self.backends.waiting() == 0 { variables.free_connections_pct } else { 100 };
+        let keep = Keep { free_pct, max_age: variables.connection_max_age };
+        drop(variables);
         let mut trash = Vec::new();
-        self.backends.inner.lock().release(&self.slot, connection, Instant::now(), free_pct, &mut trash);
+        self.backends.inner.lock().release(&self.slot, connection, Instant::now(), keep, &mut trash);
         self.given_back = true;
         drop(self);
         super::quit_all(trash);
@@ -114,7 +114,7 @@ impl Lease {
         self.connection.is_quiet()
     }
     /// What the connection carries.
-    pub fn profile(&self) -> &Profile {
+    pub fn profile(&self) -> &Arc<Profile> {
         &self.connection.profile
     }
     /// The connection itself.
@@ -142,44 +142,72 @@ impl Lease {
     pub fn count(&self, sent: u64, received: u64) {
         self.place.slot.counters.count(sent, received);
     }
-    /// Notes that a statement has changed what the connection carries.
-    pub fn set_profile(&mut self, profile: Profile) {
-        self.connection.profile = profile;
+    /// The id it is used under: by it the same connection can be had again ([`Backends::reclaim`]).
+    pub fn id(&self) -> u64 {
+        self.place.slot.id
     }
-    /// Brings the connection from what it carries to what is wanted. After `WireError::Sql` it can still be used.
+    /// Hostgroup it belongs to.
+    pub fn hostgroup(&self) -> HostgroupId {
+        self.place.slot.hostgroup
+    }
+    /// Notes that a statement has changed what the connection carries.
+    pub fn set_profile(&mut self, profile: &Arc<Profile>) {
+        if !Arc::ptr_eq(&self.connection.profile, profile) {
+            self.connection.profile = Arc::clone(profile);
+        }
+    }
+    /// Brings the connection from what it carries to what is wanted, in one round trip at most. After `WireError::Sql` it
+    /// can still be used.
     pub fn prepare(&mut self, want: &Want, deadline: Instant) -> Result<(), WireError> {
-        let Some(steps) = self.connection.profile.steps_to(&want.profile) else { return Ok(()) };
-        if steps.reset {
-            // A server that cannot do it has done nothing wrong by the client; another connection will do.
-            self.reset(deadline).map_err(|_| WireError::Closed)?;
+        let have = &self.connection.profile;
+        if Arc::ptr_eq(have, &want.profile) || want.ahead.as_ref().is_some_and(|ahead| ahead == have) {
+            return Ok(());
         }
-        let Connection { transport, profile, .. } = &mut self.connection;
-        for text in steps.settings {
-            transport.query(text, SETTING_ANSWER, deadline)?;
-            profile.settings = profile.settings.iter().chain([text]).cloned().collect();
+        if *have != want.profile {
+            self.restore(&want.profile, deadline)?;
         }
-        if let Some(schema) = steps.schema {
-            transport.simple(Command::COM_INIT_DB, schema.as_bytes(), deadline)?;
-            profile.schema = want.profile.schema.clone();
+        self.connection.profile = Arc::clone(&want.profile);
+        Ok(())
+    }
+    fn restore(&mut self, wanted: &Arc<Profile>, deadline: Instant) -> Result<(), WireError> {
+        let Connection { transport, profile, shared, .. } = &mut self.connection;
+        let set = profile.set_statement(wanted, transport);
+        let schema = wanted.schema.as_deref().filter(|_| profile.schema != wanted.schema);
+        let set = set.as_ref().map(|set| (Command::COM_QUERY, set.as_bytes()));
+        let schema = schema.map(|schema| (Command::COM_INIT_DB, schema.as_bytes()));
+        let requests: Vec<Request<'_>> = set.into_iter().chain(schema).collect();
+        let mut answers = transport.exchange(&requests, SETTING_ANSWER, deadline)?.into_iter();
+        if set.is_some()
+            && let Some(Err(error)) = answers.next()
+        {
+            // What of it is in force is not known: nobody shall have the connection after this.
+            shared.retire();
+            return Err(error.into());
+        }
+        if let Some(Err(error)) = answers.next() {
+            *profile = Arc::new(wanted.in_schema(profile.schema.clone()));
+            return Err(error.into());
         }
         Ok(())
     }
-    /// Makes the connection forget its session (COM_RESET_CONNECTION). The reset also gives up the character set and
-    /// collation of the login, and some servers the schema, so these are set again.
-    pub fn reset(&mut self, deadline: Instant) -> Result<(), WireError> {
-        let Connection { transport, profile, identity, statements, .. } = &mut self.connection;
-        let collation = Collation::resolve(CollationId::from(identity.collation));
-        if collation.id() == CollationId::UNKNOWN_COLLATION_ID {
-            return Err(WireError::Malformed("a collation without a known name cannot be set again"));
-        }
-        transport.simple(Command::COM_RESET_CONNECTION, b"", deadline)?;
+    /// Makes the connection forget its session (COM_RESET_CONNECTION), in one round trip. The reset also gives up the
+    /// reports on the session, the character set and collation of the login, and with some servers the schema, so these
+    /// are set again: as for a session that has logged in with `collation`.
+    pub fn reset(&mut self, collation: u16, deadline: Instant) -> Result<(), WireError> {
+        let Connection { transport, profile, statements, .. } = &mut self.connection;
+        let fresh = profile.after_reset(collation);
+        let names = fresh.names_statement(transport);
+        let track =
+            transport.tracking.is_some().then(|| transport.tracking_statement(&variables::reported()));
+        let mut requests: Vec<Request<'_>> = vec![(Command::COM_RESET_CONNECTION, b"")];
+        requests.extend(track.iter().map(|track| (Command::COM_QUERY, track.as_bytes())));
+        requests.push((Command::COM_QUERY, names.as_bytes()));
+        requests.extend(fresh.schema.iter().map(|schema| (Command::COM_INIT_DB, schema.as_bytes())));
         statements.clear();
-        let names = format!("SET NAMES {} COLLATE {}", collation.charset(), collation.collation());
-        transport.query(&names, SETTING_ANSWER, deadline)?;
-        profile.settings = Profile::default().settings;
-        if let Some(schema) = &profile.schema {
-            transport.simple(Command::COM_INIT_DB, schema.as_bytes(), deadline)?;
+        for answer in transport.exchange(&requests, SETTING_ANSWER, deadline)? {
+            answer?;
         }
+        *profile = Arc::new(fresh);
         Ok(())
     }
     /// A statement's form on this connection; prepared if need be. After `WireError::Sql` the connection can still be used.

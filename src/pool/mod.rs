@@ -17,6 +17,7 @@ mod statement_cache;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod variables;
 mod waiters;
 
 pub use inner::Refusal;
@@ -26,6 +27,7 @@ pub use peer::{Peer, Target};
 pub use profile::{Identity, Profile, Want};
 pub use statement_cache::Caller;
 pub use statements::{StatementText, StatementTexts};
+pub use variables::{CHARACTER_SETS, is_restorable, literal};
 pub use waiters::Waiter;
 
 use crate::config::Config;
@@ -100,6 +102,12 @@ impl Backends {
                 }
             }
         }
+    }
+    /// Takes the connection that was last used under this id ([`Lease::id`]), if nobody has used it since.
+    pub fn reclaim(self: &Arc<Self>, hostgroup: HostgroupId, id: u64) -> Option<Lease> {
+        let (slot, connection) = self.inner.lock().reclaim(hostgroup, id)?;
+        let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
+        lease.is_quiet().then_some(lease)
     }
     /// Queues for a hostgroup. Ask [`Backends::lease`] again after this, before waiting.
     pub fn wait_for(&self, hostgroup: HostgroupId) -> std::io::Result<Waiter> {

@@ -3,17 +3,17 @@
 use super::connection::Connection;
 use super::lease::{Blame, Lease, Place};
 use super::peer::Peer;
-use super::profile::{Profile, Want};
+use super::profile::{EVERY, Profile, Want};
 use super::statement_cache::StatementCache;
+use super::variables;
 use crate::hostgroups::Endpoint;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wire::backend::{Backend, ConnectOptions};
 use wire::socket::Socket;
-use wire::{CapabilityFlags, SqlError, WireError};
+use wire::{SqlError, UTF8MB4_GENERAL_CI, WireError};
 
 /// A server that is silent for so long is waited for further, but the session looks around meanwhile.
 const TICK: Duration = Duration::from_millis(250);
@@ -60,12 +60,13 @@ impl Ticket {
             user: &identity.user,
             secret: &identity.secret,
             database: want.profile.schema.as_deref(),
-            capabilities: identity.class,
-            collation: identity.collation,
+            capabilities: identity.class | EVERY,
+            collation: want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into()),
             attributes: &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))],
             deadline,
         };
-        let backend = Backend::connect_watched(&options, |socket| self.watch(socket))?;
+        let mut backend = Backend::connect_watched(&options, |socket| self.watch(socket))?;
+        backend.track(&variables::reported(), deadline)?;
         backend.channel.stream().socket().set_timeouts(Some(TICK), Some(WRITE_TIMEOUT))?;
         Ok(backend)
     }
@@ -80,22 +81,19 @@ impl Ticket {
             backend.quit();
             return Err(OpenError { error: SqlError::shutdown(), retry: false });
         }
-        let missing = want.identity.missing(backend.capabilities);
-        if !missing.is_empty() {
-            backend.quit();
-            return Err(OpenError { error: incompatible(&place.slot.endpoint, missing), retry: false });
-        }
-        let profile = Profile { schema: want.profile.schema.clone(), ..Profile::default() };
         match Peer::of(&place.slot, &backend, &want.identity) {
             Ok(peer) => place.slot.shared.set_peer(peer),
             // It was cut a moment ago; its first use tells.
             Err(error) => log::debug!("{}: {error}", place.slot.endpoint),
         }
-        let shared = Arc::clone(&place.slot.shared);
+        let collation = want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into());
+        let profile = Arc::new(Profile::login(want.profile.schema.as_deref(), collation));
+        let (opened, shared) = (Instant::now(), Arc::clone(&place.slot.shared));
         let connection = Connection {
             transport: backend,
             identity: Arc::clone(&want.identity),
             profile,
+            opened,
             statements: StatementCache::default(),
             shared,
         };
@@ -129,18 +127,6 @@ fn is_our_own(failure: &WireError) -> bool {
         WireError::Io(error) => Errno::from_io_error(error).is_some_and(|errno| OURS.contains(&errno)),
         _ => false,
     }
-}
-
-/// What a client is told whose capabilities a server lacks; the log has it once.
-fn incompatible(endpoint: &Endpoint, missing: CapabilityFlags) -> SqlError {
-    static LOGGED: AtomicBool = AtomicBool::new(false);
-    let text = format!(
-        "{endpoint} lacks {missing:?}, which this client uses: have the client connect without it, or upgrade the server"
-    );
-    if !LOGGED.swap(true, Ordering::Relaxed) {
-        log::error!("{text}");
-    }
-    SqlError::new(9002, "HY000", text)
 }
 
 #[cfg(test)]

@@ -1,23 +1,25 @@
 //! What makes a pooled connection fit a session: who it is logged in as, and what was set on it since.
 
+use super::variables::CHARACTER_SETS;
+use mysql_common::collations::{Collation, CollationId};
+use std::borrow::Cow;
 use std::sync::Arc;
 use wire::CapabilityFlags;
 use wire::auth::Secret;
+use wire::backend::Backend;
 
-/// Capabilities that change what the peer sees, so that a connection of one class cannot serve a session of another.
-const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF
-    .union(CapabilityFlags::CLIENT_FOUND_ROWS)
+/// Capabilities that a server must know of, so that a connection of one class cannot serve a session of another.
+const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
     .union(CapabilityFlags::CLIENT_MULTI_STATEMENTS)
     .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
     .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
-    .union(CapabilityFlags::CLIENT_SESSION_TRACK)
     .union(CapabilityFlags::CLIENT_IGNORE_SPACE)
     .union(CapabilityFlags::CLIENT_INTERACTIVE)
     .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
 
-/// Capabilities of a class that decide how packets are laid out: the server must have them where the client has.
-const LAYOUT: CapabilityFlags =
+/// Capabilities asked for on every connection: they only change the form of answers, which is translated for each client.
+pub const EVERY: CapabilityFlags =
     CapabilityFlags::CLIENT_DEPRECATE_EOF.union(CapabilityFlags::CLIENT_SESSION_TRACK);
 
 /// Who a connection is logged in as, fixed at login. No `Debug`: it holds a password.
@@ -27,66 +29,168 @@ pub struct Identity {
     pub user: String,
     /// What the client proved of its password.
     pub secret: Secret,
-    /// Capabilities asked for, reduced to those that the peer notices.
+    /// Capabilities asked for, reduced to those that the server notices.
     pub class: CapabilityFlags,
-    /// Collation id of the login.
-    pub collation: u16,
 }
 
 impl Identity {
     /// The identity of a client that has `capabilities`.
-    pub fn new(user: &str, secret: Secret, capabilities: CapabilityFlags, collation: u16) -> Self {
-        Self { user: user.to_owned(), secret, class: capabilities & CLASS, collation }
+    pub fn new(user: &str, secret: Secret, capabilities: CapabilityFlags) -> Self {
+        Self { user: user.to_owned(), secret, class: capabilities & CLASS }
     }
-    /// Capabilities without which answers of a server with `capabilities` could not be passed on unchanged.
-    pub fn missing(&self, capabilities: CapabilityFlags) -> CapabilityFlags {
-        (self.class & LAYOUT).difference(capabilities)
+}
+
+/// The character set and collation that a session talks in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Names {
+    /// Those of the collation id that the client logged in with.
+    Login(u16),
+    /// What followed SET NAMES.
+    Set(Arc<str>),
+}
+
+impl Names {
+    /// What follows SET NAMES to have them on a server.
+    fn literal(&self, server: &dyn Server) -> Cow<'_, str> {
+        match self {
+            Self::Set(text) => Cow::Borrowed(text),
+            Self::Login(id) => Cow::Owned(login_names(*id, server)),
+        }
+    }
+}
+
+/// A login with a collation that the server does not know gets the server's own default, so that is what it has again.
+fn login_names(id: u16, server: &dyn Server) -> String {
+    let collation = Collation::resolve(CollationId::from(id));
+    if collation.id() == CollationId::UNKNOWN_COLLATION_ID || !server.knows_collation(id) {
+        return "DEFAULT".to_owned();
+    }
+    format!("{} COLLATE {}", collation.charset(), collation.collation())
+}
+
+/// What must be known of a server to speak to it of collations.
+pub trait Server {
+    /// Whether the server has the collation of this id.
+    fn knows_collation(&self, id: u16) -> bool;
+}
+
+impl Server for Backend {
+    fn knows_collation(&self, id: u16) -> bool {
+        // MySQL 8.0 has added ids from 255 on, MariaDB others from 576 and 2048 on.
+        let major = self.server_version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        let mysql8 = !self.is_mariadb() && major.is_some_and(|major| major >= 8);
+        match id {
+            255..=575 => mysql8,
+            576.. => self.is_mariadb(),
+            _ => true,
+        }
     }
 }
 
 /// What a session has set on its connection and what can be set again on another.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// Default schema.
     pub schema: Option<Arc<str>>,
-    /// SET statements in force, in order.
-    pub settings: Arc<[Arc<str>]>,
+    names: Names,
+    // Names and values as SET takes them, in the order of the names. Those of character sets differ from `names`.
+    variables: Vec<(Arc<str>, Arc<str>)>,
 }
 
 impl Profile {
-    /// What is left to do on a connection with this profile so that it becomes `wanted`; `None` where that is
-    /// impossible (a schema cannot be taken away).
-    pub fn steps_to<'a>(&self, wanted: &'a Profile) -> Option<Steps<'a>> {
-        let (reset, settings) = match wanted.settings.strip_prefix(&*self.settings) {
-            Some(rest) => (false, rest),
-            None => (true, &*wanted.settings),
-        };
-        let schema = match (&self.schema, &wanted.schema) {
-            (have, want) if have == want => None,
-            (_, Some(want)) => Some(&**want),
-            (_, None) => return None,
-        };
-        Some(Steps { reset, settings, schema })
+    /// That of a session that has logged in and set nothing yet.
+    pub fn login(schema: Option<&str>, collation: u16) -> Self {
+        let schema = schema.filter(|name| !name.is_empty()).map(Arc::from);
+        Self { schema, names: Names::Login(collation), variables: Vec::new() }
     }
-}
-
-/// The way from one profile to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Steps<'a> {
-    /// Reset the connection first: it has settings that are not wanted.
-    pub reset: bool,
-    /// Statements to run.
-    pub settings: &'a [Arc<str>],
-    /// Schema to change to, afterwards.
-    pub schema: Option<&'a str>,
-}
-
-impl Steps<'_> {
-    /// Round trips needed.
-    pub fn count(&self) -> usize {
-        // The reset itself, the character set, and often the schema.
-        const RESET: usize = 3;
-        self.settings.len() + usize::from(self.schema.is_some()) + usize::from(self.reset) * RESET
+    /// The state of a fresh login, but for the schema, which no reset takes away.
+    pub fn after_reset(&self, collation: u16) -> Self {
+        Self { schema: self.schema.clone(), ..Self::login(None, collation) }
+    }
+    /// The same in another schema.
+    pub fn in_schema(&self, schema: Option<Arc<str>>) -> Self {
+        Self { schema, ..self.clone() }
+    }
+    /// The collation id of a login that needs no SET NAMES any more; `None` where the handshake cannot say it.
+    pub fn login_collation(&self) -> Option<u16> {
+        match self.names {
+            Names::Login(id) if id <= u8::MAX.into() => Some(id),
+            _ => None,
+        }
+    }
+    /// SET NAMES, which overrides what was set of character sets before.
+    pub fn set_names(&mut self, text: &str) {
+        self.names = Names::Set(Arc::from(text));
+        self.variables.retain(|(name, _)| !CHARACTER_SETS.contains(&&**name));
+    }
+    /// A variable has a value now, written as SET takes it.
+    pub fn set(&mut self, name: &str, literal: &str) {
+        match name {
+            // Each of them sets the other.
+            "character_set_connection" => self.unset("collation_connection"),
+            "collation_connection" => self.unset("character_set_connection"),
+            _ => {}
+        }
+        match self.position(name) {
+            Ok(at) => {
+                self.variables.iter_mut().skip(at).take(1).for_each(|(_, value)| *value = literal.into())
+            }
+            Err(at) => self.variables.insert(at, (name.into(), literal.into())),
+        }
+    }
+    /// A variable has the value of a login again.
+    pub fn unset(&mut self, name: &str) {
+        self.variables.retain(|(known, _)| &**known != name);
+    }
+    /// The value of a variable that was set.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.variables.get(self.position(name).ok()?)?;
+        Some(value)
+    }
+    /// How many variables were set.
+    pub fn len(&self) -> usize {
+        self.variables.len()
+    }
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.variables.binary_search_by(|(known, _)| (**known).cmp(name))
+    }
+    /// How much a connection with this profile lacks to have the one that is `wanted`: 0 for nothing; `None` where it cannot have it,
+    /// because a schema cannot be taken away.
+    pub fn distance(&self, wanted: &Self) -> Option<usize> {
+        if self.schema.is_some() && wanted.schema.is_none() {
+            return None;
+        }
+        let schema = usize::from(self.schema != wanted.schema);
+        if self.names == wanted.names && self.variables == wanted.variables {
+            return Some(schema);
+        }
+        let missing = |from: &Self, to: &Self| {
+            to.variables.iter().filter(|(name, value)| from.get(name) != Some(value)).count()
+        };
+        let names = usize::from(self.names != wanted.names);
+        Some(schema + names + missing(self, wanted) + missing(wanted, self))
+    }
+    /// The SET statement that brings a connection with this profile to the one that is `wanted`; `None` if there is nothing to set.
+    pub fn set_statement(&self, wanted: &Self, server: &dyn Server) -> Option<String> {
+        let is_character_set = |name: &str| CHARACTER_SETS.contains(&name);
+        let undone = self.variables.iter().filter(|(name, _)| wanted.get(name).is_none());
+        let (character_sets, others): (Vec<_>, Vec<_>) = undone.partition(|(name, _)| is_character_set(name));
+        let names = self.names != wanted.names || !character_sets.is_empty();
+        let mut parts = Vec::new();
+        if names {
+            parts.push(format!("NAMES {}", wanted.names.literal(server)));
+        }
+        parts.extend(others.iter().map(|(name, _)| format!("{name}=DEFAULT")));
+        for (name, value) in &wanted.variables {
+            if self.get(name) != Some(value) || names && is_character_set(name) {
+                parts.push(format!("{name}={value}"));
+            }
+        }
+        (!parts.is_empty()).then(|| format!("SET {}", parts.join(", ")))
+    }
+    /// What SET NAMES has to say for a connection to have this profile's character set.
+    pub fn names_statement(&self, server: &dyn Server) -> String {
+        format!("SET NAMES {}", self.names.literal(server))
     }
 }
 
@@ -96,36 +200,135 @@ pub struct Want {
     /// Login.
     pub identity: Arc<Identity>,
     /// State.
-    pub profile: Profile,
+    pub profile: Arc<Profile>,
+    /// The state that the next statement leads to: a connection that has it already does as well.
+    pub ahead: Option<Arc<Profile>>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    fn profile(schema: Option<&str>, settings: &[&str]) -> Profile {
-        Profile { schema: schema.map(Arc::from), settings: settings.iter().map(|&s| Arc::from(s)).collect() }
+    /// A server that knows what its number says: 8 for MySQL 8.
+    struct Fake(u16);
+
+    impl Server for Fake {
+        fn knows_collation(&self, id: u16) -> bool {
+            id < 255 || self.0 == 8
+        }
+    }
+
+    fn profile(schema: Option<&str>, variables: &[(&str, &str)]) -> Profile {
+        let mut profile = Profile::login(schema, 45);
+        variables.iter().for_each(|(name, value)| profile.set(name, value));
+        profile
     }
 
     #[test]
-    fn a_profile_grows_and_forgets_by_a_reset_but_keeps_a_schema() {
+    fn distance_grows_with_what_differs_and_a_schema_stays() {
         let plain = profile(None, &[]);
-        let set = profile(Some("a"), &["SET NAMES x"]);
-        assert_eq!(plain.steps_to(&plain).map(|s| s.count()), Some(0));
-        assert_eq!(plain.steps_to(&set).map(|s| s.count()), Some(2));
-        assert_eq!(set.steps_to(&profile(Some("b"), &["SET NAMES x"])).map(|s| s.schema), Some(Some("b")));
-        assert_eq!(set.steps_to(&profile(None, &["SET NAMES x"])), None);
-        let other = profile(Some("a"), &["SET NAMES y"]);
-        let forgetting = set.steps_to(&other).unwrap();
-        assert!(forgetting.reset && forgetting.settings.len() == 1 && forgetting.schema.is_none());
+        let set = profile(Some("a"), &[("time_zone", "'x'")]);
+        assert_eq!(plain.distance(&plain), Some(0));
+        assert_eq!(plain.distance(&set), Some(2));
+        assert_eq!(set.distance(&profile(None, &[("time_zone", "'x'")])), None);
+        assert_eq!(set.distance(&profile(Some("b"), &[("time_zone", "'y'")])), Some(3));
     }
 
     #[test]
-    fn only_capabilities_that_the_peer_notices_count() {
-        let noticed = CapabilityFlags::CLIENT_DEPRECATE_EOF | CapabilityFlags::CLIENT_FOUND_ROWS;
-        let identity = Identity::new("u", Secret::Empty, noticed | CapabilityFlags::CLIENT_SSL, 45);
-        assert_eq!(identity.class, noticed);
-        assert_eq!(identity.missing(CapabilityFlags::empty()), CapabilityFlags::CLIENT_DEPRECATE_EOF);
-        assert!(identity.missing(noticed).is_empty());
+    fn what_is_not_wanted_goes_back_to_its_default() {
+        let have = profile(None, &[("sql_mode", "''"), ("time_zone", "'x'")]);
+        let want = profile(None, &[("sql_mode", "'ANSI'"), ("wait_timeout", "5")]);
+        let set = have.set_statement(&want, &Fake(8)).unwrap();
+        assert_eq!(set, "SET time_zone=DEFAULT, sql_mode='ANSI', wait_timeout=5");
+        assert_eq!(want.set_statement(&want, &Fake(8)), None);
+    }
+
+    #[test]
+    fn names_come_first_and_what_overrides_them_after() {
+        let plain = profile(None, &[]);
+        let mut set = plain.clone();
+        set.set("character_set_results", "utf8");
+        set.set_names("latin1");
+        set.set("character_set_results", "NULL");
+        set.set("character_set_connection", "latin2");
+        set.set("collation_connection", "'latin2_bin'");
+        let there = plain.set_statement(&set, &Fake(8)).unwrap();
+        assert_eq!(there, "SET NAMES latin1, character_set_results=NULL, collation_connection='latin2_bin'");
+        let back = set.set_statement(&plain, &Fake(8)).unwrap();
+        assert_eq!(back, "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci");
+        set.set_names("latin1");
+        assert_eq!(set.len(), 0);
+    }
+
+    #[test]
+    fn a_collation_that_a_server_lacks_is_its_default_as_in_its_own_handshake() {
+        for (id, known, text) in [
+            (255, 8, "utf8mb4 COLLATE utf8mb4_0900_ai_ci"),
+            (303, 8, "utf8mb4 COLLATE utf8mb4_ja_0900_as_cs"),
+            (255, 10, "DEFAULT"),
+            (63, 10, "binary COLLATE binary"),
+            (60_000, 8, "DEFAULT"),
+        ] {
+            let statement = Profile::login(None, id).names_statement(&Fake(known));
+            assert_eq!(statement, format!("SET NAMES {text}"), "{id}");
+        }
+        assert_eq!(Profile::login(None, 255).login_collation(), Some(255));
+        assert_eq!(Profile::login(None, 303).login_collation(), None);
+    }
+
+    /// What a server makes of a SET statement: values by name, those of character sets after NAMES.
+    fn apply(state: &mut Profile, statement: &str) {
+        for part in statement.trim_start_matches("SET ").split(", ") {
+            match part.split_once('=') {
+                None if part.ends_with("utf8mb4_general_ci") => {
+                    state.set_names("x");
+                    state.names = Names::Login(45);
+                }
+                None => state.set_names(part.trim_start_matches("NAMES ")),
+                Some((name, "DEFAULT")) => state.unset(name),
+                Some((name, value)) => state.set(name, value),
+            }
+        }
+    }
+
+    fn any_profile() -> impl Strategy<Value = Profile> {
+        let name = proptest::sample::select(
+            &[
+                "autocommit",
+                "sql_mode",
+                "time_zone",
+                "character_set_results",
+                "collation_connection",
+                "character_set_connection",
+            ][..],
+        );
+        let value = proptest::sample::select(&["'a'", "'b'", "1"][..]);
+        let names = proptest::option::of(proptest::sample::select(&["latin1", "gbk"][..]));
+        (proptest::collection::vec((name, value), 0..5), names).prop_map(|(set, names)| {
+            let mut profile = Profile::login(None, 45);
+            names.into_iter().for_each(|names| profile.set_names(names));
+            set.into_iter().for_each(|(name, value)| profile.set(name, value));
+            profile
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_statement_leads_from_any_profile_to_any_other(have in any_profile(), want in any_profile()) {
+            let mut state = have.clone();
+            if let Some(statement) = have.set_statement(&want, &Fake(8)) {
+                apply(&mut state, &statement);
+            }
+            prop_assert_eq!(&state, &want);
+            prop_assert_eq!(have.distance(&want) == Some(0), have == want);
+        }
+    }
+
+    #[test]
+    fn only_capabilities_that_the_server_notices_count() {
+        let noticed = CapabilityFlags::CLIENT_LOCAL_FILES | CapabilityFlags::CLIENT_FOUND_ROWS;
+        let translated = CapabilityFlags::CLIENT_DEPRECATE_EOF | CapabilityFlags::CLIENT_SSL;
+        assert_eq!(Identity::new("u", Secret::Empty, noticed | translated).class, noticed);
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn texts_gone() -> u64 {
 /// What a statement says, and where: the same text means something else in another schema or under another sql_mode.
 pub struct StatementText {
     sql: Box<[u8]>,
-    profile: Profile,
+    profile: Arc<Profile>,
 }
 
 impl StatementText {
@@ -62,7 +62,7 @@ struct Known {
 
 impl StatementTexts {
     /// The one text of its kind.
-    pub fn get(&self, sql: &[u8], profile: &Profile) -> Arc<StatementText> {
+    pub fn get(&self, sql: &[u8], profile: &Arc<Profile>) -> Arc<StatementText> {
         let hash = self.hasher.hash_one((sql, &profile.schema));
         let mut known = self.known.lock();
         known.sweep();
@@ -70,7 +70,7 @@ impl StatementTexts {
         let open =
             same_hash.iter().filter_map(Weak::upgrade).find(|t| *t.sql == *sql && t.profile == *profile);
         open.unwrap_or_else(|| {
-            let text = Arc::new(StatementText { sql: sql.into(), profile: profile.clone() });
+            let text = Arc::new(StatementText { sql: sql.into(), profile: Arc::clone(profile) });
             same_hash.push(Arc::downgrade(&text));
             text
         })
@@ -135,8 +135,8 @@ mod tests {
     #[test]
     fn sessions_share_a_text_and_not_its_namesakes() {
         let texts = StatementTexts::default();
-        let plain = Profile::default();
-        let elsewhere = Profile { schema: Some("a".into()), ..Profile::default() };
+        let plain = Arc::new(Profile::login(None, 45));
+        let elsewhere = Arc::new(Profile::login(Some("a"), 45));
         let first = texts.get(b"SELECT 1", &plain);
         assert!(Arc::ptr_eq(&first, &texts.get(b"SELECT 1", &plain)));
         assert!(!Arc::ptr_eq(&first, &texts.get(b"SELECT 2", &plain)));
@@ -146,11 +146,12 @@ mod tests {
     #[test]
     fn texts_that_are_gone_are_forgotten() {
         let texts = StatementTexts::default();
-        let kept = texts.get(b"kept", &Profile::default());
+        let plain = Arc::new(Profile::login(None, 45));
+        let kept = texts.get(b"kept", &plain);
         for number in 0..10_000 {
-            texts.get(format!("SELECT {number}").as_bytes(), &Profile::default());
+            texts.get(format!("SELECT {number}").as_bytes(), &plain);
         }
         assert!(texts.known.lock().by_hash.len() <= 2 * FIRST_SWEEP);
-        assert!(Arc::ptr_eq(&kept, &texts.get(b"kept", &Profile::default())));
+        assert!(Arc::ptr_eq(&kept, &texts.get(b"kept", &plain)));
     }
 }

@@ -1,7 +1,7 @@
 //! The pool's logic, over connections without a transport.
 
 use super::connection::Connection;
-use super::inner::{Acquired, Inner, Slot};
+use super::inner::{Acquired, Inner, Keep, Slot};
 use super::statement_cache::StatementCache;
 use super::*;
 use crate::hostgroups::{ServerStatus, Unavailable};
@@ -11,7 +11,7 @@ use wire::CapabilityFlags;
 use wire::auth::Secret;
 
 const SECOND: Duration = Duration::from_secs(1);
-const ALL_MAY_BE_FREE: u32 = 100;
+const ALL_MAY_BE_FREE: Keep = Keep { free_pct: 100, max_age: Duration::ZERO };
 
 fn row(hostgroup_id: u32, max_connections: u32) -> ServerRow {
     ServerRow { max_connections, ..ServerRow::new(hostgroup_id, "db", 3306) }
@@ -22,9 +22,8 @@ fn db() -> Endpoint {
 }
 
 fn want(user: &str, schema: Option<&str>) -> Want {
-    let identity = Identity::new(user, Secret::Empty, CapabilityFlags::empty(), 45);
-    let profile = Profile { schema: schema.map(Arc::from), ..Profile::default() };
-    Want { identity: Arc::new(identity), profile }
+    let identity = Identity::new(user, Secret::Empty, CapabilityFlags::empty());
+    Want { identity: Arc::new(identity), profile: Arc::new(Profile::login(schema, 45)), ahead: None }
 }
 
 /// A pool, its clock, and what it has closed.
@@ -51,17 +50,9 @@ impl Fixture {
             Ok(Acquired::Open(slot, _)) => {
                 assert!(self.inner.connected(&slot));
                 let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
-                let shared = Arc::clone(&slot.shared);
-                (
-                    slot,
-                    Connection {
-                        transport: name,
-                        identity,
-                        profile,
-                        statements: StatementCache::default(),
-                        shared,
-                    },
-                )
+                let (opened, shared) = (self.now, Arc::clone(&slot.shared));
+                let statements = StatementCache::default();
+                (slot, Connection { transport: name, identity, profile, opened, statements, shared })
             }
             Ok(Acquired::Reuse(..)) => panic!("a free connection"),
             Err(refusal) => panic!("{refusal:?}"),
@@ -118,13 +109,13 @@ fn a_connection_is_not_shared_across_logins_or_from_a_schema_to_none() {
     let mut pool = Fixture::new(10);
     let plain = want("a", None);
     let mut set = want("a", Some("x"));
-    set.profile.settings = Arc::from([Arc::from("SET NAMES latin1")]);
+    Arc::make_mut(&mut set.profile).set_names("latin1");
     let lease = pool.open(&set, 1);
     pool.release(lease);
     pool.open(&plain, 2);
     let other_secret = Identity { secret: Secret::Clear("s".into()), ..Identity::clone(&plain.identity) };
     pool.open(&Want { identity: Arc::new(other_secret), ..set.clone() }, 3);
-    // A setting can be undone by a reset.
+    // Character sets can be set.
     assert_eq!(pool.reuse(&want("a", Some("x"))).1.transport, 1);
 }
 
@@ -160,7 +151,7 @@ fn a_drain_closes_what_is_free_and_retires_what_is_used_or_being_opened() {
     pool.release(used);
     // A reset changes what a connection carries, not that it is retired.
     let (slot, connection) = reset;
-    pool.release((slot, Connection { profile: Profile::default(), ..connection }));
+    pool.release((slot, Connection { profile: Arc::new(Profile::login(None, 45)), ..connection }));
     pool.release(fresh);
     assert_eq!(pool.closed(), [1, 2, 3]);
     assert_eq!(pool.reuse(&a).1.transport, 4);
@@ -200,12 +191,18 @@ fn free_lists_are_bounded_and_keep_the_newest() {
     let a = want("a", None);
     let open: Vec<_> = (0..4).map(|name| pool.open(&a, name)).collect();
     for (slot, connection) in open {
-        pool.inner.release(&slot, connection, pool.now, 20, &mut pool.trash);
+        pool.inner.release(
+            &slot,
+            connection,
+            pool.now,
+            Keep { free_pct: 20, ..ALL_MAY_BE_FREE },
+            &mut pool.trash,
+        );
     }
     assert_eq!(pool.row(), online(0, 2));
     assert_eq!(pool.closed(), [0, 1]);
     let (slot, connection) = pool.reuse(&a);
-    pool.inner.release(&slot, connection, pool.now, 0, &mut pool.trash);
+    pool.inner.release(&slot, connection, pool.now, Keep { free_pct: 0, ..ALL_MAY_BE_FREE }, &mut pool.trash);
     assert_eq!(pool.row(), online(0, 1), "one may always be free");
 }
 
@@ -257,4 +254,35 @@ fn rows_count_traffic_and_the_most_used_at_once() {
     let expected = [0, 2, 2, 0, 2, 2, 0, 101, 1002, 0].map(Value::Int);
     assert_eq!(numbers, expected);
     assert_eq!(pool.inner.rows().len(), 2, "servers without connections are shown too");
+}
+
+#[test]
+fn a_connection_is_had_again_until_somebody_else_has_used_it() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (first, second) = (pool.open(&a, 1), pool.open(&a, 2));
+    let ids = [first.0.id, second.0.id];
+    pool.release(first);
+    pool.release(second);
+    let (slot, connection) = pool.inner.reclaim(0, ids[0]).unwrap();
+    assert_eq!((connection.transport, pool.row()), (1, online(1, 1)));
+    assert!(pool.inner.reclaim(0, ids[0]).is_none(), "it is in use");
+    let id = slot.id;
+    pool.release((slot, connection));
+    assert!(pool.inner.reclaim(0, ids[0]).is_none(), "it was used since");
+    assert!(pool.inner.reclaim(1, id).is_none(), "another hostgroup");
+    assert!(pool.inner.reclaim(0, id).is_some());
+}
+
+#[test]
+fn old_connections_are_not_kept() {
+    let mut pool = Fixture::new(10);
+    let lease = pool.open(&want("a", None), 1);
+    pool.now += SECOND;
+    let keep = Keep { max_age: SECOND, ..ALL_MAY_BE_FREE };
+    pool.inner.release(&lease.0, lease.1, pool.now, keep, &mut pool.trash);
+    let lease = pool.reuse(&want("a", None));
+    pool.now += SECOND;
+    pool.inner.release(&lease.0, lease.1, pool.now, keep, &mut pool.trash);
+    assert_eq!(pool.closed(), [1]);
 }

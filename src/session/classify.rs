@@ -1,6 +1,7 @@
 //! What a statement does to the session it runs in, judged from its text: conservatively, so that a connection is only
-//! shared where nothing can be lost. A stored function called from a query is taken to leave nothing.
+//! shared where nothing can be lost. What servers report of a session goes beyond this, where they do.
 
+use super::hold::Reason;
 use super::settings::Setting;
 use super::tokens::{Token, Tokens};
 
@@ -12,10 +13,21 @@ pub enum Effect {
     Nothing,
     /// Another default schema.
     Use(String),
-    /// Session variables that can be set again elsewhere.
+    /// Session variables.
     Set(Setting),
     /// Something that lives and dies with the connection, or may.
-    State,
+    Hold(Reason),
+    /// A reason to keep the connection is gone.
+    Release(Reason),
+}
+
+/// A function whose result is what the statement before it left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// ROW_COUNT().
+    Affected,
+    /// FOUND_ROWS().
+    Found,
 }
 
 /// A judged statement.
@@ -27,47 +39,17 @@ pub struct Statement {
     pub reads_insert_id: bool,
     /// It reads the warnings and errors that the statement before it left.
     pub reads_diagnostics: bool,
-    /// It leaves something for the next statement (FOUND_ROWS(), LAST_INSERT_ID()).
+    /// It reads ROW_COUNT() or FOUND_ROWS().
+    pub reads_counts: bool,
+    /// It leaves something for the next statement that no answer tells (FOUND_ROWS(), LAST_INSERT_ID(n)).
     pub read_by_next: bool,
 }
 
-/// Verbs that leave nothing behind, as long as no word in the statement says otherwise.
-const STATELESS: [&str; 32] = [
-    "SELECT",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "REPLACE",
-    "WITH",
-    "TABLE",
-    "VALUES",
-    "SHOW",
-    "EXPLAIN",
-    "DESCRIBE",
-    "DESC",
-    "ANALYZE",
-    "OPTIMIZE",
-    "CHECK",
-    "REPAIR",
-    "CHECKSUM",
-    "CREATE",
-    "DROP",
-    "ALTER",
-    "RENAME",
-    "TRUNCATE",
-    "GRANT",
-    "REVOKE",
-    "DO",
-    "BEGIN",
-    "START",
-    "COMMIT",
-    "ROLLBACK",
-    "SAVEPOINT",
-    "RELEASE",
-    "LOAD",
-];
-/// Words that mean state wherever they stand: locks by name, MariaDB's NEXTVAL() and the LASTVAL() that reads what it left.
-const STATEFUL: [&str; 5] = ["GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS", "NEXTVAL", "LASTVAL"];
+impl From<Effect> for Statement {
+    fn from(effect: Effect) -> Self {
+        Self { effect, ..Self::default() }
+    }
+}
 
 /// Judges the text of a COM_QUERY. `plain_backslash`: the session's status has NO_BACKSLASH_ESCAPES.
 pub fn classify(sql: &[u8], plain_backslash: bool) -> Statement {
@@ -75,21 +57,28 @@ pub fn classify(sql: &[u8], plain_backslash: bool) -> Statement {
     for token in Tokens::new(sql, plain_backslash) {
         scan.token(token);
     }
-    let effect = match scan.first {
-        _ if scan.stateful => Effect::State,
-        Verb::Use if scan.parts <= 1 => match use_name(sql, plain_backslash) {
-            Some(schema) => Effect::Use(schema),
-            None => Effect::State,
-        },
-        Verb::Set if scan.parts <= 1 => match Setting::parse(sql, plain_backslash) {
-            Some(setting) => Effect::Set(setting),
-            None => Effect::State,
-        },
-        Verb::Use | Verb::Set => Effect::State,
-        _ => Effect::Nothing,
+    let Scan { reads_insert_id, reads_diagnostics, reads_counts, read_by_next, .. } = scan;
+    let effect = scan.effect(sql, plain_backslash);
+    Statement { effect, reads_insert_id, reads_diagnostics, reads_counts, read_by_next }
+}
+
+/// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
+pub fn only_count(sql: &[u8]) -> Option<(Count, String)> {
+    let tokens: Vec<_> = Tokens::new(sql, false).take(6).collect();
+    let [Token::Word(select), Token::Word(name), Token::Symbol(b'('), Token::Symbol(b')'), end @ ..] =
+        tokens.as_slice()
+    else {
+        return None;
     };
-    let Scan { reads_insert_id, reads_diagnostics, read_by_next, .. } = scan;
-    Statement { effect, reads_insert_id, reads_diagnostics, read_by_next }
+    if !select.eq_ignore_ascii_case(b"SELECT") || !matches!(end, [] | [Token::Symbol(b';')]) {
+        return None;
+    }
+    let count = match () {
+        () if name.eq_ignore_ascii_case(b"ROW_COUNT") => Count::Affected,
+        () if name.eq_ignore_ascii_case(b"FOUND_ROWS") => Count::Found,
+        () => return None,
+    };
+    Some((count, format!("{}()", String::from_utf8_lossy(name))))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -99,9 +88,37 @@ enum Verb {
     Stateless,
     /// CREATE, DROP and ALTER: some of their objects are state.
     Definition,
+    Flush,
+    Unlock,
+    Xa,
     Use,
     Set,
 }
+
+/// The verb that a statement begins with, and why the connection is kept for it.
+fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
+    match word {
+        b"SELECT" | b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE" | b"WITH" | b"TABLE" | b"VALUES"
+        | b"SHOW" | b"EXPLAIN" | b"DESCRIBE" | b"DESC" | b"ANALYZE" | b"OPTIMIZE" | b"CHECK" | b"REPAIR"
+        | b"CHECKSUM" | b"RENAME" | b"TRUNCATE" | b"GRANT" | b"REVOKE" | b"DO" | b"BEGIN" | b"START"
+        | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"RELEASE" | b"LOAD" | b"KILL" | b"HELP" => {
+            (Verb::Stateless, None)
+        }
+        b"CREATE" | b"DROP" | b"ALTER" => (Verb::Definition, None),
+        b"USE" => (Verb::Use, None),
+        b"SET" => (Verb::Set, None),
+        b"FLUSH" => (Verb::Flush, None),
+        b"UNLOCK" => (Verb::Unlock, None),
+        b"XA" => (Verb::Xa, None),
+        b"LOCK" => (Verb::Stateless, Some(Reason::TableLock)),
+        b"PREPARE" | b"EXECUTE" | b"DEALLOCATE" => (Verb::Stateless, Some(Reason::PreparedText)),
+        b"CALL" => (Verb::Stateless, Some(Reason::Procedure)),
+        _ => (Verb::Stateless, Some(Reason::State)),
+    }
+}
+
+/// Longest word that means anything here: SQL_CALC_FOUND_ROWS.
+const LONGEST: usize = 19;
 
 /// One pass over the tokens of a text.
 #[derive(Default)]
@@ -110,62 +127,110 @@ struct Scan<'a> {
     verb: Verb,
     parts: usize,
     previous: &'a [u8],
-    stateful: bool,
+    hold: Option<Reason>,
+    release: Option<Reason>,
     reads_insert_id: bool,
     reads_diagnostics: bool,
+    reads_counts: bool,
     read_by_next: bool,
+    /// Tokens since LAST_INSERT_ID, from 1 on; 0 elsewhere.
+    since_insert_id: u8,
 }
 
 impl<'a> Scan<'a> {
     fn token(&mut self, token: Token<'a>) {
+        if self.since_insert_id > 0 {
+            // LAST_INSERT_ID(n) sets what it reads.
+            self.read_by_next |= self.since_insert_id == 2 && token != Token::Symbol(b')');
+            self.since_insert_id = if self.since_insert_id == 1 { 2 } else { 0 };
+        }
         match token {
             Token::Symbol(b';') => self.verb = Verb::None,
             // A parenthesised query.
             Token::Symbol(b'(') if self.verb == Verb::None => {}
             Token::Word(word) if self.verb == Verb::None => self.begin(word),
             Token::Word(word) => self.word(word),
-            Token::UserVariable | Token::ExecutedComment => self.stateful = true,
-            _ if self.verb == Verb::None => self.stateful = true,
+            Token::UserVariable => self.hold(Reason::UserVariable),
+            Token::ExecutedComment => self.hold(Reason::State),
+            _ if self.verb == Verb::None => self.hold(Reason::State),
             _ => self.previous = b"",
         }
     }
+    fn hold(&mut self, reason: Reason) {
+        self.hold.get_or_insert(reason);
+    }
     fn begin(&mut self, word: &'a [u8]) {
-        let is = |keyword: &&str| word.eq_ignore_ascii_case(keyword.as_bytes());
-        self.verb = match () {
-            () if ["CREATE", "DROP", "ALTER"].iter().any(is) => Verb::Definition,
-            () if is(&"USE") => Verb::Use,
-            () if is(&"SET") => Verb::Set,
-            () => Verb::Stateless,
-        };
-        self.stateful |= self.verb == Verb::Stateless && !STATELESS.iter().any(is);
-        self.parts += 1;
-        if self.parts == 1 {
-            self.first = self.verb;
-        } else {
-            self.stateful |= matches!(self.verb, Verb::Use | Verb::Set);
-        }
+        let mut buffer = [0; LONGEST];
+        let (verb, hold) = verb(upper(word, &mut buffer));
+        self.verb = verb;
         self.previous = word;
+        self.parts += 1;
+        if let Some(reason) = hold {
+            self.hold(reason);
+        }
+        if self.parts == 1 {
+            self.first = verb;
+        } else if !matches!(verb, Verb::Stateless | Verb::Definition) {
+            self.hold(Reason::State);
+        }
+        if verb == Verb::Unlock {
+            self.release = Some(Reason::TableLock);
+        }
     }
     fn word(&mut self, word: &'a [u8]) {
         let after = |keyword: &str| self.previous.eq_ignore_ascii_case(keyword.as_bytes());
-        let is = |keyword: &&str| word.eq_ignore_ascii_case(keyword.as_bytes());
-        // Nearly every word of a long statement fails here.
-        if matches!(word.len(), 5..=19) {
-            let dropped_schema = after("DROP") && (is(&"DATABASE") || is(&"SCHEMA"));
-            let definition = self.verb == Verb::Definition && (is(&"TEMPORARY") || dropped_schema);
-            // MariaDB: PREVIOUS VALUE FOR a sequence is what NEXT VALUE was in this session.
-            let sequence = (after("NEXT") || after("PREVIOUS")) && is(&"VALUE");
-            self.stateful |= definition || sequence || STATEFUL.iter().any(is);
+        let mut buffer = [0; LONGEST];
+        match upper(word, &mut buffer) {
+            b"START" | b"BEGIN" if self.verb == Verb::Xa && after("XA") => self.hold(Reason::Xa),
+            b"COMMIT" | b"ROLLBACK" if self.verb == Verb::Xa && after("XA") => {
+                self.release = Some(Reason::Xa)
+            }
+            b"LOCK" | b"EXPORT" if self.verb == Verb::Flush => self.hold(Reason::TableLock),
+            b"TEMPORARY" if self.verb == Verb::Definition => self.hold(Reason::TemporaryTable),
+            b"DATABASE" | b"SCHEMA" if self.verb == Verb::Definition && after("DROP") => {
+                self.hold(Reason::State)
+            }
+            b"GET_LOCK" => self.hold(Reason::NamedLock),
+            b"RELEASE_ALL_LOCKS" => self.release = Some(Reason::NamedLock),
+            // MariaDB: LASTVAL() and PREVIOUS VALUE are what NEXTVAL() and NEXT VALUE were in this session.
+            b"NEXTVAL" | b"LASTVAL" => self.hold(Reason::State),
+            b"VALUE" if after("NEXT") || after("PREVIOUS") => self.hold(Reason::State),
             // SHOW COUNT(*) WARNINGS has a symbol before it, and FROM errors a word.
-            let shown = after("SHOW") || self.previous.is_empty();
-            self.reads_diagnostics |= (shown && (is(&"WARNINGS") || is(&"ERRORS")))
-                || ["WARNING_COUNT", "ERROR_COUNT", "DIAGNOSTICS"].iter().any(is);
-            let insert_id = is(&"LAST_INSERT_ID");
-            self.reads_insert_id |= insert_id;
-            self.read_by_next |= insert_id || is(&"SQL_CALC_FOUND_ROWS");
+            b"WARNINGS" | b"ERRORS" if after("SHOW") || self.previous.is_empty() => {
+                self.reads_diagnostics = true
+            }
+            b"WARNING_COUNT" | b"ERROR_COUNT" | b"DIAGNOSTICS" => self.reads_diagnostics = true,
+            b"ROW_COUNT" | b"FOUND_ROWS" => self.reads_counts = true,
+            b"SQL_CALC_FOUND_ROWS" => self.read_by_next = true,
+            b"LAST_INSERT_ID" => (self.reads_insert_id, self.since_insert_id) = (true, 1),
+            _ => {}
         }
         self.previous = word;
     }
+    fn effect(&self, sql: &[u8], plain_backslash: bool) -> Effect {
+        match (self.hold, self.first) {
+            (Some(reason), _) => Effect::Hold(reason),
+            (None, Verb::Use) if self.parts == 1 => {
+                use_name(sql, plain_backslash).map_or(Effect::Hold(Reason::State), Effect::Use)
+            }
+            (None, Verb::Set) if self.parts == 1 => {
+                Setting::parse(sql, plain_backslash).map_or(Effect::Hold(Reason::State), Effect::Set)
+            }
+            (None, Verb::Use | Verb::Set) => Effect::Hold(Reason::State),
+            _ => match self.release {
+                Some(reason) if self.parts == 1 => Effect::Release(reason),
+                _ => Effect::Nothing,
+            },
+        }
+    }
+}
+
+/// A word in upper case, or nothing for one that is too long to mean anything.
+fn upper<'b>(word: &[u8], buffer: &'b mut [u8; LONGEST]) -> &'b [u8] {
+    let Some(buffer) = buffer.get_mut(..word.len()) else { return b"" };
+    buffer.copy_from_slice(word);
+    buffer.make_ascii_uppercase();
+    buffer
 }
 
 /// The schema that a USE statement names.
@@ -220,7 +285,6 @@ mod tests {
             "PREPARE s FROM 'SELECT 1'",
             "CALL p()",
             "SET @x = 1",
-            "SET TRANSACTION READ ONLY",
             "SELECT 1; SET NAMES utf8mb4",
             "USE a; SELECT 1",
             "DROP DATABASE a",
@@ -233,7 +297,7 @@ mod tests {
             "'nonsense'",
             "frobnicate",
         ] {
-            assert_eq!(effect(sql), Effect::State, "{sql}");
+            assert!(matches!(effect(sql), Effect::Hold(_)), "{sql}");
         }
     }
 
@@ -241,7 +305,7 @@ mod tests {
     fn use_and_set_are_understood() {
         assert_eq!(effect("use `a``b`;"), Effect::Use("a`b".into()));
         assert_eq!(effect("/* x */ USE shop"), Effect::Use("shop".into()));
-        assert_eq!(effect("USE"), Effect::State);
+        assert_eq!(effect("USE"), Effect::Hold(Reason::State));
         assert!(matches!(effect("SET NAMES utf8mb4"), Effect::Set(_)));
         assert!(matches!(effect("/* x */ SET autocommit=0;"), Effect::Set(_)));
     }
@@ -250,7 +314,10 @@ mod tests {
     fn what_the_next_statement_may_read_is_noticed() {
         let calc = classify(b"SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1", false);
         assert!(calc.read_by_next && !calc.reads_insert_id);
-        assert!(classify(b"INSERT INTO t VALUES (last_insert_id())", false).reads_insert_id);
+        let plain = classify(b"INSERT INTO t VALUES (last_insert_id())", false);
+        assert!(plain.reads_insert_id && !plain.read_by_next);
+        assert!(classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", false).read_by_next);
+        assert!(classify(b"SELECT row_count() - 1", false).reads_counts);
         for sql in
             ["show warnings", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "GET DIAGNOSTICS @n = NUMBER"]
         {
@@ -258,5 +325,36 @@ mod tests {
         }
         assert!(!classify(b"SELECT * FROM errors", false).reads_diagnostics);
         assert!(!classify(b"SELECT 'LAST_INSERT_ID()'", false).reads_insert_id);
+    }
+
+    #[test]
+    fn reasons_are_told_apart_and_end() {
+        for (sql, expected) in [
+            ("LOCK TABLES t READ", Effect::Hold(Reason::TableLock)),
+            ("FLUSH TABLES WITH READ LOCK", Effect::Hold(Reason::TableLock)),
+            ("FLUSH PRIVILEGES", Effect::Nothing),
+            ("UNLOCK TABLES", Effect::Release(Reason::TableLock)),
+            ("UNLOCK TABLES; LOCK TABLES t READ", Effect::Hold(Reason::TableLock)),
+            ("XA START 'commit'", Effect::Hold(Reason::Xa)),
+            ("XA END 'start'", Effect::Nothing),
+            ("xa rollback 'a'", Effect::Release(Reason::Xa)),
+            ("SELECT RELEASE_ALL_LOCKS()", Effect::Release(Reason::NamedLock)),
+            ("SELECT RELEASE_ALL_LOCKS(), GET_LOCK('a', 1)", Effect::Hold(Reason::NamedLock)),
+            ("SELECT @x", Effect::Hold(Reason::UserVariable)),
+            ("CREATE TEMPORARY TABLE t (a INT)", Effect::Hold(Reason::TemporaryTable)),
+            ("PREPARE s FROM 'SELECT 1'", Effect::Hold(Reason::PreparedText)),
+            ("CALL p()", Effect::Hold(Reason::Procedure)),
+        ] {
+            assert_eq!(effect(sql), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_count_alone_is_recognised() {
+        assert_eq!(only_count(b"select row_count();"), Some((Count::Affected, "row_count()".into())));
+        assert_eq!(only_count(b" SELECT FOUND_ROWS ( )"), Some((Count::Found, "FOUND_ROWS()".into())));
+        for sql in ["SELECT ROW_COUNT() AS n", "SELECT ROW_COUNT(), 1", "SELECT f()", "DO ROW_COUNT()"] {
+            assert_eq!(only_count(sql.as_bytes()), None, "{sql}");
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! One command of the client: answered here, or sent to a server.
 
-use super::classify::{Effect, Statement, classify};
+use super::classify::{Effect, Statement, classify, only_count};
+use super::counts::Counts;
+use super::hold::Reason;
 use super::kill::Kill;
 use super::local::{self, Answer};
 use super::state::{Message, Pending, Role, Session, Step};
+use std::sync::Arc;
 use wire::attributes;
 use wire::channel::RawCommand;
 use wire::tracker::ResponseTracker;
@@ -38,7 +41,7 @@ impl Session<'_> {
             }
             Command::COM_INIT_DB => match str::from_utf8(argument) {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
-                Err(_) => Effect::State.into(),
+                Err(_) => Effect::Hold(Reason::State).into(),
             },
             Command::COM_STMT_PREPARE => return self.prepare(command),
             Command::COM_STMT_EXECUTE => return self.execute(command),
@@ -47,11 +50,38 @@ impl Session<'_> {
             Command::COM_STMT_RESET => return self.reset_statement(command),
             Command::COM_STMT_CLOSE => return self.close_statement(command),
             // Too long to be judged, or meant to leave something.
-            Command::COM_QUERY | Command::COM_SET_OPTION => Effect::State.into(),
+            Command::COM_QUERY | Command::COM_SET_OPTION => Effect::Hold(Reason::State).into(),
             Command::COM_FIELD_LIST => Statement::default(),
             _ => return unknown_command(),
         };
+        if let Some(answer) = self.refuse_schema(&statement.effect) {
+            return Step::Answer(answer);
+        }
+        if statement.reads_counts
+            && let Some(answer) = self.count(argument)
+        {
+            return Step::Answer(answer);
+        }
+        self.counts.asked |= statement.reads_counts;
         self.send(code, statement, Message::Framed(command.framed), Role::Plain)
+    }
+    /// The session of a user that is schema_locked may not leave its schema.
+    fn refuse_schema(&self, effect: &Effect) -> Option<Answer> {
+        let Effect::Use(schema) = effect else { return None };
+        if !self.user.schema_locked || self.want.profile.schema.as_deref() == Some(schema) {
+            return None;
+        }
+        let (user, peer) = (&self.want.identity.user, self.peer);
+        let text = format!("Access denied for user '{user}'@'{peer}' to database '{schema}'");
+        Some(Answer::Error(SqlError::new(1044, "42000", text)))
+    }
+    /// Answers a statement that asks for ROW_COUNT() or FOUND_ROWS() alone, unless the connection that knows is at hand.
+    fn count(&mut self, sql: &[u8]) -> Option<Answer> {
+        if self.lease.is_some() {
+            return None;
+        }
+        let (count, name) = only_count(sql)?;
+        Some(self.counts.answer(count, name))
     }
     /// Sends a command to a server. It is sent a second time only if the first was cut short by a failing write: a command
     /// that a server has not whole it cannot have executed.
@@ -106,18 +136,12 @@ impl Session<'_> {
     /// COM_RESET_CONNECTION: the session starts anew, whatever connection it gets next.
     fn reset(&mut self) -> Step {
         self.clean_up();
-        self.settings.clear();
-        self.want.profile.settings = self.settings.texts();
+        self.want.profile = Arc::new(self.want.profile.after_reset(self.collation));
+        self.counts = Counts::default();
         self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
         self.insert_id = 0;
         self.statements.clear();
         Step::Answer(Answer::Ok)
-    }
-}
-
-impl From<Effect> for Statement {
-    fn from(effect: Effect) -> Self {
-        Self { effect, ..Self::default() }
     }
 }
 

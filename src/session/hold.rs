@@ -26,8 +26,6 @@ pub enum Reason {
     SessionTrack,
     /// A stored procedure, which may leave anything.
     Procedure,
-    /// A statement prepared by the protocol that is known to this connection alone.
-    Statement,
     /// Rows of a cursor are still to be fetched.
     Cursor,
     /// Parameters sent in pieces, before their statement is executed.
@@ -43,7 +41,7 @@ pub enum Reason {
 use Reason::*;
 
 /// Every reason, in the order of its number, and what the process list says of it.
-const TEXTS: [(Reason, &str); 16] = [
+const TEXTS: [(Reason, &str); 15] = [
     (Xa, "XA transaction"),
     (NextTransaction, "SET TRANSACTION"),
     (UserVariable, "user variables"),
@@ -54,7 +52,6 @@ const TEXTS: [(Reason, &str); 16] = [
     (Variable, "unrestorable variable"),
     (SessionTrack, "session_track variable"),
     (Procedure, "stored procedure"),
-    (Statement, "prepared statement"),
     (Cursor, "open cursor"),
     (LongData, "long data"),
     (State, "session state"),
@@ -79,7 +76,6 @@ impl Reasons {
         Variable,
         SessionTrack,
         Procedure,
-        Statement,
         Cursor,
         LongData,
         State,

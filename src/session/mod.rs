@@ -1,11 +1,13 @@
 //! One client: login, then statement by statement - route, lease, forward, release.
 
 mod classify;
+mod counts;
 mod dispatch;
 mod forward;
 mod hold;
 mod infile;
 mod kill;
+mod learn;
 mod limits;
 mod local;
 mod prepared;

@@ -1,103 +1,101 @@
-//! SET statements whose effect can be had again on another connection by running them there.
+//! What a SET statement assigns, judged from its text. Servers that report variables say what their values became; of
+//! others only constants are understood.
 
 use super::tokens::{Token, Tokens};
-use std::sync::Arc;
+use crate::pool::{Profile, is_restorable, literal};
 
-/// Session variables whose value is all there is to them: no effect on a running transaction, none on other sessions.
-const VARIABLES: [&str; 27] = [
-    "autocommit",
-    "character_set_client",
-    "character_set_connection",
-    "character_set_results",
-    "collation_connection",
-    "foreign_key_checks",
-    "group_concat_max_len",
-    "innodb_lock_wait_timeout",
-    "interactive_timeout",
-    "lc_messages",
-    "lc_time_names",
-    "lock_wait_timeout",
-    "max_execution_time",
-    "max_statement_time",
-    "net_read_timeout",
-    "net_write_timeout",
-    "optimizer_switch",
-    "sql_auto_is_null",
-    "sql_mode",
-    "sql_quote_show_create",
-    "sql_safe_updates",
-    "sql_select_limit",
-    "time_zone",
-    "tmp_table_size",
-    "unique_checks",
-    "wait_timeout",
-    "sql_warnings",
-];
-/// What SET NAMES and SET CHARACTER SET change.
-const NAMES: [&str; 4] =
-    ["character_set_client", "character_set_results", "character_set_connection", "collation_connection"];
-/// What SET SESSION TRANSACTION changes.
-const TRANSACTION: [&str; 1] = ["transaction"];
+/// Longest text that is understood, in bytes.
+const MAX_TEXT: usize = 8192;
 
-/// Longest text and most statements that are remembered for one session; beyond, its connection stays with it.
-const MAX_TEXT: usize = 512;
-const MAX_SETTINGS: usize = 16;
+/// One part of a SET statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Assignment {
+    /// What followed SET NAMES.
+    Names(String),
+    /// SET CHARACTER SET: the collation comes from the schema.
+    CharacterSet,
+    /// A session variable, in lower case, and its value as SET takes it, if that is a constant.
+    Variable(String, Option<String>),
+    /// SET TRANSACTION, for the next transaction alone.
+    NextTransaction,
+    /// SET SESSION TRANSACTION: servers report it under the names of variables.
+    Transaction,
+}
 
 /// One SET statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    text: Arc<str>,
-    variables: Vec<&'static str>,
-    // Its values do not depend on what was set before.
-    constant: bool,
-    // It sets autocommit to on, and nothing else.
-    autocommit_on: bool,
+    /// What it assigns to the session, in order.
+    pub assignments: Vec<Assignment>,
 }
 
 impl Setting {
-    /// Reads a SET statement; `None` for one whose effect cannot be had again by running it elsewhere.
+    /// Reads a SET statement; `None` for one that may do more than assign variables.
     pub fn parse(sql: &[u8], plain_backslash: bool) -> Option<Self> {
-        let text = std::str::from_utf8(sql).ok()?.trim().trim_end_matches(';').trim_end();
-        if text.len() > MAX_TEXT {
+        if sql.len() > MAX_TEXT {
             return None;
         }
-        let tokens: Vec<_> = Tokens::new(text.as_bytes(), plain_backslash).collect();
+        let mut tokens: Vec<_> = Tokens::new(sql, plain_backslash).collect();
+        while tokens.last() == Some(&Token::Symbol(b';')) {
+            tokens.pop();
+        }
         let (first, rest) = tokens.split_first()?;
-        let mut setting =
-            Self { text: Arc::from(text), variables: Vec::new(), constant: true, autocommit_on: false };
-        if !is(first, "SET") || rest.iter().any(is_foreign) {
+        if !is(first, "SET") || rest.iter().any(is_foreign) || calls_functions(rest) {
             return None;
         }
-        for assignment in split_at_commas(rest) {
-            let (variables, value) = parse_assignment(assignment)?;
-            setting.variables.extend(variables);
-            setting.constant &= value.len() <= 1 || variables.len() > 1 || *variables == TRANSACTION;
-            setting.autocommit_on = setting.variables == ["autocommit"] && value.iter().all(is_on);
+        if rest.first().is_some_and(|token| is(token, "TRANSACTION")) {
+            return Some(Self { assignments: vec![Assignment::NextTransaction] });
         }
-        Some(setting)
+        let mut assignments = Vec::new();
+        for assignment in split_at_commas(rest) {
+            assignments.extend(parse_assignment(assignment)?);
+        }
+        Some(Self { assignments })
     }
     /// Whether it only says that autocommit is on.
     pub fn is_autocommit_on(&self) -> bool {
-        self.autocommit_on
+        let on = Assignment::Variable("autocommit".to_owned(), Some("'ON'".to_owned()));
+        self.assignments == [on]
+    }
+    /// What the profile of a connection is after constants were assigned to it.
+    pub fn apply(&self, profile: &mut Profile) {
+        for assignment in &self.assignments {
+            match assignment {
+                Assignment::Names(text) => profile.set_names(text),
+                Assignment::Variable(name, Some(value)) if value == "DEFAULT" => profile.unset(name),
+                Assignment::Variable(name, Some(value)) => profile.set(name, value),
+                _ => {}
+            }
+        }
+    }
+    /// Whether it assigns constants to variables that can be set again elsewhere, and nothing else.
+    pub fn is_constant(&self) -> bool {
+        self.assignments.iter().all(|assignment| match assignment {
+            Assignment::Names(_) => true,
+            Assignment::Variable(name, value) => is_restorable(name) && value.is_some(),
+            _ => false,
+        })
     }
 }
 
-/// Tokens that no setting to be remembered may have: user variables, other statements, subqueries.
+/// Tokens that mean more than assigning variables: user variables, other statements, subqueries.
 fn is_foreign(token: &Token<'_>) -> bool {
     matches!(token, Token::UserVariable | Token::ExecutedComment | Token::Symbol(b';')) || is(token, "SELECT")
 }
 
-fn is(token: &Token<'_>, keyword: &str) -> bool {
-    matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(keyword.as_bytes()))
-}
-
-fn is_on(token: &Token<'_>) -> bool {
-    match token {
-        Token::Word(value) | Token::Text(value) => {
-            [&b"1"[..], b"ON", b"TRUE"].iter().any(|on| value.eq_ignore_ascii_case(on))
+/// Whether functions are called other than those that drivers use to put values together.
+fn calls_functions(tokens: &[Token<'_>]) -> bool {
+    const HARMLESS: [&str; 5] = ["CONCAT", "CONCAT_WS", "REPLACE", "IF", "IFNULL"];
+    tokens.windows(2).any(|pair| match pair {
+        [name @ (Token::Word(_) | Token::Name(_)), Token::Symbol(b'(')] => {
+            !HARMLESS.iter().any(|known| is(name, known))
         }
         _ => false,
-    }
+    })
+}
+
+fn is(token: &Token<'_>, keyword: &str) -> bool {
+    matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(keyword.as_bytes()))
 }
 
 /// Splits at commas outside parentheses.
@@ -113,161 +111,137 @@ fn split_at_commas<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t 
     })
 }
 
-/// Reads one assignment: the variables it changes, and its value.
-fn parse_assignment<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'static [&'static str], &'t [Token<'a>])> {
+/// Reads one assignment; `Some(None)` for one that does not concern the session.
+fn parse_assignment(tokens: &[Token<'_>]) -> Option<Option<Assignment>> {
     let scoped = |token: &Token<'_>| is(token, "SESSION") || is(token, "LOCAL");
-    match tokens {
-        [names, value @ ..] if is(names, "NAMES") || is(names, "CHARSET") => {
-            (!value.is_empty()).then_some((&NAMES, value))
+    let elsewhere =
+        |token: &Token<'_>| ["GLOBAL", "PERSIST", "PERSIST_ONLY"].iter().any(|word| is(token, word));
+    let assignment = match tokens {
+        [names, value @ ..] if is(names, "NAMES") => Assignment::Names(parse_names(value)?),
+        [charset, _] if is(charset, "CHARSET") => Assignment::CharacterSet,
+        [character, set, _] if is(character, "CHARACTER") && is(set, "SET") => Assignment::CharacterSet,
+        [password, ..] if is(password, "PASSWORD") => return Some(None),
+        [Token::SystemVariable, scope, Token::Symbol(b'.'), ..] | [scope, ..] if elsewhere(scope) => {
+            return Some(None);
         }
-        [character, set, value @ ..] if is(character, "CHARACTER") && is(set, "SET") => {
-            (!value.is_empty()).then_some((&NAMES, value))
-        }
-        [scope, transaction, value @ ..] if scoped(scope) && is(transaction, "TRANSACTION") => {
-            Some((&TRANSACTION, value))
+        [scope, transaction, ..] if scoped(scope) && is(transaction, "TRANSACTION") => {
+            Assignment::Transaction
         }
         [Token::SystemVariable, scope, Token::Symbol(b'.'), rest @ ..] if scoped(scope) => {
-            parse_variable(rest)
+            parse_variable(rest)?
         }
-        [Token::SystemVariable, rest @ ..] => parse_variable(rest),
-        [scope, rest @ ..] if scoped(scope) => parse_variable(rest),
-        rest => parse_variable(rest),
+        [Token::SystemVariable, rest @ ..] => parse_variable(rest)?,
+        [scope, rest @ ..] if scoped(scope) => parse_variable(rest)?,
+        rest => parse_variable(rest)?,
+    };
+    Some(Some(assignment))
+}
+
+/// A character set and perhaps a collation, as SET NAMES takes them.
+fn parse_names(tokens: &[Token<'_>]) -> Option<String> {
+    let name = |token: &Token<'_>| match token {
+        Token::Word(text) | Token::Text(text) => {
+            let plain = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+            plain.then(|| String::from_utf8_lossy(text).to_ascii_lowercase())
+        }
+        _ => None,
+    };
+    match tokens {
+        [set] => name(set),
+        [set, collate, collation] if is(collate, "COLLATE") => {
+            Some(format!("{} COLLATE {}", name(set)?, name(collation)?))
+        }
+        _ => None,
     }
 }
 
-fn parse_variable<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<(&'static [&'static str], &'t [Token<'a>])> {
+fn parse_variable(tokens: &[Token<'_>]) -> Option<Assignment> {
     let (Token::Word(name) | Token::Name(name), rest) = tokens.split_first()? else { return None };
     let value = match rest {
         [Token::Symbol(b'='), value @ ..] | [Token::Symbol(b':'), Token::Symbol(b'='), value @ ..] => value,
         _ => return None,
     };
-    let at = VARIABLES.iter().position(|known| known.as_bytes().eq_ignore_ascii_case(name))?;
-    (!value.is_empty()).then_some((VARIABLES.get(at..=at)?, value))
-}
-
-/// The SET statements in force in a session.
-#[derive(Debug, Default)]
-pub struct Settings {
-    list: Vec<Setting>,
-}
-
-impl Settings {
-    /// Adds one, in place of those it overrides. False if there are too many to remember.
-    pub fn add(&mut self, setting: Setting) -> bool {
-        if setting.constant {
-            self.list
-                .retain(|earlier| !earlier.variables.iter().all(|name| setting.variables.contains(name)));
-        }
-        if self.list.len() >= MAX_SETTINGS {
-            return false;
-        }
-        self.list.push(setting);
-        true
-    }
-    /// The texts as they would be with one more, if running that one twice is the same as once.
-    pub fn texts_with(&self, setting: &Setting) -> Option<Arc<[Arc<str>]>> {
-        let mut more = Self { list: self.list.clone() };
-        (setting.constant && more.add(setting.clone())).then(|| more.texts())
-    }
-    /// Whether one of them sets a variable.
-    pub fn sets(&self, variable: &str) -> bool {
-        self.list.iter().any(|setting| setting.variables.contains(&variable))
-    }
-    /// Their texts, in order.
-    pub fn texts(&self) -> Arc<[Arc<str>]> {
-        self.list.iter().map(|setting| Arc::clone(&setting.text)).collect()
-    }
-    /// Forgets them.
-    pub fn clear(&mut self) {
-        self.list.clear();
-    }
+    let name = str::from_utf8(name).ok()?.to_ascii_lowercase();
+    let text = |bytes: &[u8]| str::from_utf8(bytes).map(str::to_owned).ok();
+    let constant = match value {
+        [] => return None,
+        [Token::Word(word)] if word.eq_ignore_ascii_case(b"DEFAULT") => Some("DEFAULT".to_owned()),
+        [Token::Word(word)] if word.eq_ignore_ascii_case(b"NULL") => Some("NULL".to_owned()),
+        [Token::Word(bytes) | Token::Text(bytes)] => text(bytes).and_then(|value| literal(&name, &value)),
+        _ => None,
+    };
+    Some(Assignment::Variable(name, constant))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Assignment::*;
 
-    fn parse(sql: &str) -> Option<Setting> {
-        Setting::parse(sql.as_bytes(), false)
+    fn parse(sql: &str) -> Option<Vec<Assignment>> {
+        Setting::parse(sql.as_bytes(), false).map(|setting| setting.assignments)
+    }
+    fn variable(name: &str, value: Option<&str>) -> Assignment {
+        Variable(name.to_owned(), value.map(str::to_owned))
     }
 
     #[test]
-    fn drivers_set_up_statements_are_remembered() {
-        for sql in [
-            "SET NAMES utf8mb4",
-            "set names 'utf8mb4' collate 'utf8mb4_bin';",
-            "SET @@session.autocommit = OFF",
-            "SET autocommit=0",
-            "SET character_set_results = NULL",
-            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-            "SET sql_mode='A,B', time_zone = '+00:00'",
-            "SET SESSION sql_mode := CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES'), LOCAL wait_timeout=5",
+    fn drivers_set_up_statements_are_understood() {
+        for (sql, expected) in [
+            ("SET NAMES utf8mb4", vec![Names("utf8mb4".into())]),
+            ("set names 'utf8mb4' collate 'utf8mb4_bin';", vec![Names("utf8mb4 COLLATE utf8mb4_bin".into())]),
+            ("SET @@session.autocommit = OFF", vec![variable("autocommit", Some("'OFF'"))]),
+            ("SET autocommit=0", vec![variable("autocommit", Some("'OFF'"))]),
+            ("SET character_set_results = NULL", vec![variable("character_set_results", Some("NULL"))]),
+            ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", vec![Transaction]),
+            ("SET TRANSACTION READ ONLY", vec![NextTransaction]),
+            ("SET CHARACTER SET utf8", vec![CharacterSet]),
+            (
+                "SET sql_mode='A,B', time_zone = DEFAULT",
+                vec![variable("sql_mode", Some("'A,B'")), variable("time_zone", Some("DEFAULT"))],
+            ),
+            (
+                "SET SESSION sql_mode := CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES'), LOCAL wait_timeout=5",
+                vec![variable("sql_mode", None), variable("wait_timeout", Some("5"))],
+            ),
+            ("SET insert_id = 5", vec![variable("insert_id", Some("5"))]),
+            ("SET GLOBAL sql_mode='', @@persist.autocommit=0", vec![]),
+            ("SET PASSWORD = 'x'", vec![]),
         ] {
-            assert!(parse(sql).is_some(), "{sql}");
+            assert_eq!(parse(sql), Some(expected), "{sql}");
         }
     }
 
     #[test]
-    fn what_cannot_be_set_again_is_not() {
+    fn what_may_do_more_is_not() {
         for sql in [
             "SET @x = 1",
             "SET autocommit = @x",
-            "SET GLOBAL sql_mode=''",
-            "SET @@global.autocommit=0",
-            "SET PASSWORD = 'x'",
-            "SET TRANSACTION READ ONLY",
             "SET ROLE r",
-            "SET insert_id = 5",
             "SET sql_mode = (SELECT 1)",
+            "SET sql_mode = f()",
             "SET autocommit=1; SELECT 1",
             "SET STATEMENT max_statement_time=1 FOR SELECT 2",
             "SET NAMES",
+            "SET NAMES 'a b'",
             "SET",
         ] {
             assert_eq!(parse(sql), None, "{sql}");
         }
+        assert_eq!(parse(&format!("SET sql_mode='{}'", "x".repeat(MAX_TEXT))), None);
     }
 
     #[test]
-    fn autocommit_on_is_recognised() {
+    fn autocommit_on_and_constants_are_recognised() {
+        let setting = |sql: &str| Setting::parse(sql.as_bytes(), false).unwrap();
         for sql in ["SET autocommit=1", "set @@session.autocommit = ON", "SET AUTOCOMMIT = 'on'"] {
-            assert!(parse(sql).unwrap().is_autocommit_on(), "{sql}");
+            assert!(setting(sql).is_autocommit_on(), "{sql}");
         }
         for sql in ["SET autocommit=0", "SET autocommit=1, time_zone='x'", "SET foreign_key_checks=1"] {
-            assert!(!parse(sql).unwrap().is_autocommit_on(), "{sql}");
+            assert!(!setting(sql).is_autocommit_on() && setting(sql).is_constant(), "{sql}");
         }
-    }
-
-    #[test]
-    fn a_later_setting_takes_the_place_of_what_it_overrides() {
-        let mut settings = Settings::default();
-        for sql in [
-            "SET time_zone='a'",
-            "SET NAMES latin1",
-            "SET time_zone='b'",
-            "SET sql_mode='x'",
-            "SET sql_mode=CONCAT(@@sql_mode, ',y')",
-            "SET NAMES utf8mb4",
-        ] {
-            assert!(settings.add(parse(sql).unwrap()));
+        for sql in ["SET timestamp=1", "SET sql_mode=CONCAT(@@sql_mode,'x')", "SET CHARSET utf8"] {
+            assert!(!setting(sql).is_constant(), "{sql}");
         }
-        let texts: Vec<_> = settings.texts().iter().map(|text| text.to_string()).collect();
-        let expected = [
-            "SET time_zone='b'",
-            "SET sql_mode='x'",
-            "SET sql_mode=CONCAT(@@sql_mode, ',y')",
-            "SET NAMES utf8mb4",
-        ];
-        assert_eq!(texts, expected);
-        assert!(settings.sets("sql_mode") && !settings.sets("autocommit"));
-    }
-
-    #[test]
-    fn settings_are_bounded() {
-        let mut settings = Settings::default();
-        let growing = parse("SET sql_mode=CONCAT(@@sql_mode, 'x')").unwrap();
-        assert!((0..MAX_SETTINGS).all(|_| settings.add(growing.clone())));
-        assert!(!settings.add(growing));
-        assert_eq!(parse(&format!("SET sql_mode='{}'", "x".repeat(MAX_TEXT))), None);
     }
 }

@@ -4,7 +4,6 @@ use super::classify::Effect;
 use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::local::Answer;
-use super::settings::{Setting, Settings};
 use super::state::{LASTING, Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
 use std::sync::Arc;
@@ -32,6 +31,7 @@ impl Session<'_> {
         match relayed {
             Relayed::Done(outcome) => {
                 self.settle(pending, &outcome);
+                self.unpark();
                 Step::Silent
             }
             Relayed::Unanswered(error) => self.lost(&error),
@@ -57,9 +57,10 @@ impl Session<'_> {
         if let Some(lease) = &self.lease {
             lease.log_loss("with a statement", error);
         }
-        let stateful = self.hold.reasons.leave_something();
+        let stateful = self.hold.reasons.leave_something() || self.user.fast_forward;
         self.drop_lease();
         self.status.remove(TRANSACTION);
+        self.unpark();
         let error = lost_connection(error);
         if stateful { Step::End(Some(error)) } else { Step::Answer(Answer::Error(error)) }
     }
@@ -72,36 +73,81 @@ impl Session<'_> {
             (self.status, lease.backend().status) = (status & LASTING, status);
         }
         let failed = outcome.error.is_some();
+        // Other statements may change the session by the functions and triggers in them: that they did is all we know.
+        let explained = matches!(statement.effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));
         match statement.effect {
             Effect::Nothing => {}
             Effect::Use(schema) if !failed => {
-                self.want.profile.schema = Some(Arc::from(schema));
-                lease.set_profile(self.want.profile.clone());
+                self.enter_schema(outcome.changes.schema.as_ref().unwrap_or(&schema))
             }
             // A connection taken for this statement was there before it failed.
-            Effect::Use(_) if lease.profile() != &self.want.profile => return self.drop_lease(),
+            Effect::Use(_) | Effect::Set(_) if failed && lease.profile() != &self.want.profile => {
+                return self.drop_lease();
+            }
             Effect::Use(_) => {}
-            Effect::Set(setting) if !failed => {
-                if !remember(&mut self.settings, setting, before) {
+            Effect::Set(setting) if failed => {
+                // Some of several may be in force.
+                if setting.assignments.len() > 1 {
                     self.hold.add(Reason::State);
                 }
-                self.want.profile.settings = self.settings.texts();
-                lease.set_profile(self.want.profile.clone());
             }
-            Effect::Set(_) | Effect::State => self.hold.add(Reason::State),
+            Effect::Set(setting) => self.learn(&setting, outcome, before),
+            Effect::Hold(reason) => self.hold.add(reason),
+            Effect::Release(reason) if !failed => self.hold.reasons.remove(reason),
+            Effect::Release(_) => {}
         }
+        if outcome.changes.state_changed && !explained {
+            self.hold.add(Reason::State);
+            outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
+        }
+        self.follow_transaction(outcome, before);
         self.hold.unresettable |= command == Command::COM_SET_OPTION;
+        self.note_readable(statement.read_by_next, outcome);
+        self.settle_statement(role, outcome);
+        let delayed = !self.shared.config.variables().connection_delay_multiplex.is_zero();
+        if !self.hold.linger && !delayed && !self.must_keep() {
+            self.give_back();
+        }
+    }
+    /// The session is in another schema; in none if its name is empty.
+    fn enter_schema(&mut self, schema: &str) {
+        if self.want.profile.schema.as_deref() != Some(schema) {
+            let schema = Some(schema).filter(|schema| !schema.is_empty()).map(Arc::from);
+            Arc::make_mut(&mut self.want.profile).schema = schema;
+        }
+        self.profile_in_force();
+    }
+    /// The connection in hand carries what the session wants.
+    pub(super) fn profile_in_force(&mut self) {
+        if let Some(lease) = &mut self.lease {
+            lease.set_profile(&self.want.profile);
+        }
+    }
+    /// What holds a connection beside open transactions: what was set for the next one, until it is over.
+    fn follow_transaction(&mut self, outcome: &Outcome, before: StatusFlags) {
+        if self.hold.reasons.contains(Reason::NextTransaction) {
+            let ended = before.intersects(TRANSACTION) && !self.in_transaction();
+            let used = outcome.changes.transaction_characteristics.as_deref() == Some("");
+            if ended || used {
+                self.hold.reasons.remove(Reason::NextTransaction);
+            }
+        }
+        // Autocommit was turned off in a way that nobody told, so it could not be turned off elsewhere.
+        let off = !self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+        if off && self.want.profile.get("autocommit") != Some("'OFF'") {
+            self.hold.add(Reason::State);
+        }
+    }
+    /// What the next statement may read of this one.
+    fn note_readable(&mut self, read_by_next: bool, outcome: &Outcome) {
         if outcome.last_insert_id != 0 {
             self.insert_id = outcome.last_insert_id;
             self.hold.own_insert_id = true;
         }
-        self.hold.own_diagnostics |= failed || outcome.warnings != 0;
-        self.hold.linger =
-            failed || statement.read_by_next || outcome.last_insert_id != 0 || outcome.warnings != 0;
-        self.settle_statement(role, outcome);
-        if !self.hold.linger && !self.must_keep() {
-            self.give_back();
-        }
+        let complaint = outcome.error.is_some() || outcome.warnings != 0;
+        self.hold.own_diagnostics |= complaint;
+        self.counts.note(outcome);
+        self.hold.linger = complaint || read_by_next || self.counts.asked;
     }
 }
 
@@ -113,14 +159,6 @@ impl Role {
             _ => None,
         }
     }
-}
-
-/// Remembers a setting, unless it says only what was so before. False if it cannot be remembered.
-fn remember(settings: &mut Settings, setting: Setting, before: StatusFlags) -> bool {
-    let no_change = setting.is_autocommit_on()
-        && !settings.sets("autocommit")
-        && before.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
-    no_change || settings.add(setting)
 }
 
 fn lost_connection(error: &WireError) -> SqlError {

@@ -2,28 +2,30 @@
 //!
 //! After each statement the connection goes back to the pool, unless something would be lost:
 //!
-//! * a transaction is open, or autocommit is off (as the server's status flags say);
-//! * a statement may have left state that lives with the connection: user variables, temporary tables, locks,
-//!   prepared statements, whatever [`classify`](super::classify) does not know. It then stays until the session ends, and
-//!   is reset before another session gets it;
-//! * the next statement may read what this one left (generated id, warnings, an error, FOUND_ROWS()). It then stays
-//!   for the next statement, for at most [`LINGER`]. A LAST_INSERT_ID() that comes later finds the id set again.
-//!   Warnings of another session are cleared before they could be read. FOUND_ROWS() without SQL_CALC_FOUND_ROWS, and
-//!   ROW_COUNT(), are not kept.
+//! * a transaction is open, as the server's status flags say;
+//! * there is a [`Reason`](super::hold::Reason) to keep it: the statement left state that lives with the connection. It then
+//!   stays until the session ends or the reason does, and is reset before another session gets it;
+//! * the next statement may read what this one left and what no answer tells (warnings, an error, SQL_CALC_FOUND_ROWS). It then
+//!   stays for the next statement, for at most [`LINGER`].
 //!
-//! The schema and ordinary SET statements bind nothing: they are remembered, and are done again on a connection that lacks them.
+//! The schema, the character set and ordinary session variables bind nothing: they are the session's
+//! [`Profile`], and are set again on a connection that lacks them. A LAST_INSERT_ID() finds its id set again. Warnings of another
+//! session are cleared before they could be read. ROW_COUNT() and FOUND_ROWS() are read on the very connection that was given back,
+//! if nobody has used it since, or else answered from what the last answer said.
 //!
 //! A connection retired by a drain finishes the transaction that is open on it. The next statement after that goes to
 //! another connection; if state would be lost by it, the client is told so and disconnected, rather than given wrong results.
+
 use super::Sessions;
 use super::classify::{Effect, Statement};
-use super::hold::Hold;
+use super::counts::Counts;
+use super::hold::{Hold, Reason};
 use super::local::Answer;
 use super::prepared::{Call, Preparing};
 use super::registry::Registered;
-use super::settings::Settings;
 use super::statements::Statements;
 use super::wait::{Failure, acquire, readable_within};
+use crate::config::User;
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Identity, Lease, Profile, Want};
 use std::net::IpAddr;
@@ -37,7 +39,7 @@ use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
 /// Most bytes of the answer to a statement of our own.
-const OWN_ANSWER: usize = 64 << 10;
+pub const OWN_ANSWER: usize = 64 << 10;
 
 /// What to do next for the client.
 pub enum Step {
@@ -81,6 +83,21 @@ pub enum Message<'a> {
     Call(Call<'a>),
 }
 
+/// What the session knows of the connection that it gave back last.
+pub struct Released {
+    /// The id it was used under.
+    pub id: u64,
+    /// The hold it had: of it, what holds nothing.
+    pub hold: Hold,
+}
+
+/// A lease put aside for one statement that goes elsewhere.
+pub struct Parked {
+    lease: Lease,
+    hold: Hold,
+    status: StatusFlags,
+}
+
 /// One client's session.
 pub struct Session<'a> {
     pub(super) shared: &'a Sessions,
@@ -90,31 +107,34 @@ pub struct Session<'a> {
     pub(super) registered: Registered,
     /// When the command at hand came.
     pub(super) started: Instant,
+    pub(super) user: User,
+    /// Where the statement at hand goes.
     pub(super) hostgroup: HostgroupId,
     pub(super) want: Want,
-    pub(super) settings: Settings,
+    /// Collation id of the login, which a reset goes back to.
+    pub(super) collation: u16,
     pub(super) lease: Option<Lease>,
     pub(super) hold: Hold,
+    pub(super) parked: Option<Parked>,
+    pub(super) released: Option<Released>,
     pub(super) status: StatusFlags,
     pub(super) insert_id: u64,
     pub(super) capabilities: CapabilityFlags,
     pub(super) statements: Statements,
+    /// What ROW_COUNT() and FOUND_ROWS() are.
+    pub(super) counts: Counts,
 }
+
 impl<'a> Session<'a> {
     /// A session after its login; None if the user has vanished meanwhile.
     pub fn new(shared: &'a Sessions, socket: Socket, registered: Registered, login: Login) -> Option<Self> {
         let users = shared.config.users();
-        let user = users.get(&login.user)?;
+        let user = users.get(&login.user)?.clone();
         let schema = login.database.as_deref().or(user.default_schema.as_deref());
-        let profile =
-            Profile { schema: schema.filter(|name| !name.is_empty()).map(Arc::from), ..Profile::default() };
         let capabilities = login.capabilities;
-        let identity = Identity::new(
-            &login.user,
-            user.backend_secret.clone().unwrap_or(login.secret),
-            capabilities,
-            login.collation,
-        );
+        let profile = Arc::new(Profile::login(schema, login.collation));
+        let secret = user.backend_secret.clone().unwrap_or(login.secret);
+        let identity = Arc::new(Identity::new(&login.user, secret, capabilities));
         Some(Self {
             shared,
             socket,
@@ -123,14 +143,18 @@ impl<'a> Session<'a> {
             registered,
             started: Instant::now(),
             hostgroup: user.default_hostgroup,
-            want: Want { identity: Arc::new(identity), profile },
-            settings: Settings::default(),
+            user,
+            want: Want { identity, profile, ahead: None },
+            collation: login.collation,
             lease: None,
             hold: Hold::default(),
+            parked: None,
+            released: None,
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             insert_id: 0,
             capabilities,
             statements: Statements::default(),
+            counts: Counts::default(),
         })
     }
     /// Status flags for answers of our own.
@@ -139,22 +163,34 @@ impl<'a> Session<'a> {
     }
     /// Called before the next command is read: gives up a connection that the client does not come back for.
     pub fn idle(&mut self, client: &Channel) {
-        let lingers = self.lease.is_some() && !self.must_keep();
-        if lingers && client.buffered() == 0 && !readable_within(&self.socket, LINGER) {
+        if self.lease.is_none() || self.must_keep() {
+            return;
+        }
+        let delay = self.shared.config.variables().connection_delay_multiplex;
+        let time = if self.hold.linger { delay.max(LINGER) } else { delay };
+        if client.buffered() == 0 && !readable_within(&self.socket, time) {
             self.give_back();
             self.registered.entry.released();
         }
     }
     /// The connection in hand, or a new one that carries what the session has set.
     pub(super) fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
+        self.lease_for(self.hostgroup);
         if self.lease.is_none() {
-            self.lease = Some(self.acquire(statement)?);
+            let reads = statement.reads_counts || statement.reads_diagnostics || statement.reads_insert_id;
+            if !(reads && self.reclaim()) {
+                self.lease = Some(self.acquire(statement)?);
+            }
+            self.released = None;
         }
         if let Some(peer) = self.lease.as_ref().and_then(Lease::peer) {
             self.registered.entry.runs_on(peer, self.hostgroup);
         }
-        let may_read_id = statement.reads_insert_id || statement.effect == Effect::State;
-        if may_read_id
+        let opaque = matches!(
+            statement.effect,
+            Effect::Hold(Reason::Procedure | Reason::PreparedText | Reason::State)
+        );
+        if (statement.reads_insert_id || opaque)
             && !self.hold.own_insert_id
             && let Err(error) = self.bring_insert_id()
         {
@@ -168,14 +204,52 @@ impl<'a> Session<'a> {
         }
         self.lease.as_mut().ok_or(Step::End(None))
     }
-    /// Where a statement leads, if a connection that is there already will do as well: a session whose schema does not exist
-    /// can leave it so, and set-up statements find the connections that others have set up.
-    fn profile_after(&self, effect: &Effect) -> Option<Profile> {
+    /// Gives up or puts aside a connection of another hostgroup than the next statement's, if the session may part with it.
+    /// A transaction whose user is not transaction_persistent is put aside for that one statement.
+    fn lease_for(&mut self, hostgroup: HostgroupId) {
+        let Some(lease) = &self.lease else { return };
+        if lease.hostgroup() == hostgroup {
+            return;
+        }
+        if !self.must_keep() {
+            self.give_back();
+        } else if !self.user.transaction_persistent && self.hold.reasons.is_empty() && !self.user.fast_forward
+        {
+            let hold = std::mem::take(&mut self.hold);
+            self.parked = self.lease.take().map(|lease| Parked { lease, hold, status: self.status });
+            self.status.remove(TRANSACTION);
+        }
+    }
+    /// Takes up the lease that was put aside, once the statement that went elsewhere is done.
+    pub(super) fn unpark(&mut self) {
+        let Some(Parked { lease, hold, status }) = self.parked.take() else { return };
+        // What the other statement left beyond its answer cannot be kept beside a transaction.
+        self.clean_up();
+        (self.lease, self.hold, self.status) = (Some(lease), hold, status);
+    }
+    /// Takes the connection that was given back last, if nobody has used it since.
+    fn reclaim(&mut self) -> bool {
+        let Some(Released { id, hold }) = self.released.take() else { return false };
+        let lease = self.shared.backends.reclaim(self.hostgroup, id);
+        // It carries the session's profile: nothing has changed that since.
+        self.lease = lease.filter(|lease| !lease.is_retired() && *lease.profile() == self.want.profile);
+        self.hold = if self.lease.is_some() { hold } else { Hold::default() };
+        self.lease.is_some()
+    }
+    /// What a statement wants of its connection. For USE the schema is there already if it exists at all, so that a session whose
+    /// schema is gone can leave it; for SET a connection will do where others have set the same.
+    fn want_for(&self, effect: &Effect) -> Option<Want> {
+        let identity = Arc::clone(&self.want.identity);
         let now = &self.want.profile;
         match effect {
-            Effect::Use(schema) => Some(Profile { schema: Some(Arc::from(schema.as_str())), ..now.clone() }),
-            Effect::Set(setting) if !setting.is_autocommit_on() => {
-                Some(Profile { settings: self.settings.texts_with(setting)?, ..now.clone() })
+            Effect::Use(schema) => {
+                let profile = now.in_schema(Some(Arc::from(schema.as_str())));
+                Some(Want { identity, profile: Arc::new(profile), ahead: None })
+            }
+            Effect::Set(setting) if setting.is_constant() && !setting.is_autocommit_on() => {
+                let mut ahead = Profile::clone(now);
+                setting.apply(&mut ahead);
+                Some(Want { identity, profile: Arc::clone(now), ahead: Some(Arc::new(ahead)) })
             }
             _ => None,
         }
@@ -204,9 +278,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
     fn acquire(&self, statement: &Statement) -> Result<Lease, Step> {
-        let ahead = self.profile_after(&statement.effect);
-        let ahead = ahead.map(|profile| Want { identity: Arc::clone(&self.want.identity), profile });
-        let want = ahead.as_ref().unwrap_or(&self.want);
+        let other = self.want_for(&statement.effect);
+        let want = other.as_ref().unwrap_or(&self.want);
         let limits = Arc::clone(&self.shared.config.variables());
         acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &limits).map_err(|failure| {
             match failure {
@@ -233,29 +306,56 @@ impl<'a> Session<'a> {
     }
     /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
     pub fn clean_up(&mut self) {
-        let dirty = self.hold.reasons.leave_something() || self.in_transaction() || !self.autocommit();
-        let unresettable = self.hold.unresettable;
-        let Some(mut lease) = self.lease.take() else { return };
-        self.hold = Hold::default();
+        self.released = None;
+        if let Some(Parked { lease, hold, .. }) = self.parked.take() {
+            self.part_with(lease, &hold, true);
+        }
+        let dirty = self.hold.reasons.leave_something() || self.in_transaction() || self.user.fast_forward;
+        let hold = std::mem::take(&mut self.hold);
+        if let Some(lease) = self.lease.take() {
+            self.part_with(lease, &hold, dirty);
+        }
+    }
+    fn part_with(&self, mut lease: Lease, hold: &Hold, dirty: bool) {
         let time = self.shared.config.variables().connect_timeout_server;
-        if lease.is_retired() || unresettable || dirty && lease.reset(Instant::now() + time).is_err() {
+        if lease.is_retired()
+            || hold.unresettable
+            || dirty && lease.reset(self.collation, Instant::now() + time).is_err()
+        {
             return lease.backend().quit();
         }
         lease.release();
     }
     pub(super) fn must_keep(&self) -> bool {
+        !self.hold.reasons.is_empty()
+            || self.in_transaction()
+            || self.user.fast_forward
+            || !self.shared.config.variables().multiplexing
+    }
+    /// Why the session keeps the connection in its hands, for the process list; empty if it keeps none.
+    #[allow(dead_code)] // the process list's
+    pub fn why_held(&self) -> String {
+        if self.lease.is_none() {
+            return String::new();
+        }
         let multiplexing = self.shared.config.variables().multiplexing;
-        !self.hold.reasons.is_empty() || self.in_transaction() || !self.autocommit() || !multiplexing
+        let fixed = [
+            (self.in_transaction(), "transaction"),
+            (!multiplexing, "multiplexing off"),
+            (self.user.fast_forward, "fast_forward"),
+        ];
+        let mut reasons: Vec<_> =
+            fixed.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect();
+        reasons.extend(Some(self.hold.to_string()).filter(|text| !text.is_empty()));
+        reasons.join(", ")
     }
     pub(super) fn in_transaction(&self) -> bool {
         self.status.intersects(TRANSACTION)
     }
-    pub(super) fn autocommit(&self) -> bool {
-        self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
-    }
     pub(super) fn give_back(&mut self) {
-        self.hold = Hold::default();
+        let hold = std::mem::take(&mut self.hold);
         if let Some(lease) = self.lease.take() {
+            self.released = Some(Released { id: lease.id(), hold });
             lease.release();
         }
     }

@@ -133,7 +133,7 @@ mod tests {
     use crate::pool::{Profile, StatementTexts};
 
     fn open(parameters: u16) -> Open {
-        let text = StatementTexts::default().get(b"SELECT ?", &Profile::default());
+        let text = StatementTexts::default().get(b"SELECT ?", &Arc::new(Profile::login(None, 45)));
         Open::new(text, Statement::default(), parameters)
     }
 

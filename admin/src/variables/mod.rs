@@ -102,6 +102,10 @@ pub struct Variables {
     pub max_stmts_per_connection: usize,
     /// mysql-free_connections_pct
     pub free_connections_pct: u32,
+    /// mysql-connection_max_age_ms; zero for any age
+    pub connection_max_age: Duration,
+    /// mysql-connection_delay_multiplex_ms
+    pub connection_delay_multiplex: Duration,
     /// mysql-connect_timeout_client (ms): the whole login of a client
     pub connect_timeout_client: Duration,
     /// mysql-connect_timeout_server (ms): one backend connect
@@ -176,6 +180,8 @@ impl Default for Variables {
             multiplexing: true,
             max_stmts_per_connection: 20,
             free_connections_pct: 10,
+            connection_max_age: Duration::ZERO,
+            connection_delay_multiplex: Duration::ZERO,
             connect_timeout_client: ms(10_000),
             connect_timeout_server: ms(1_000),
             connect_timeout_server_max: ms(10_000),

@@ -55,6 +55,16 @@ pub const VARIABLES: &[VarDef] = &[
         "Longest time a statement waits for a usable server.",
     ),
     var(
+        "mysql-connection_delay_multiplex_ms",
+        Kind::Millis(field!(connection_delay_multiplex), 0..=300_000),
+        "How long a session keeps its connection after each statement.",
+    ),
+    var(
+        "mysql-connection_max_age_ms",
+        Kind::Millis(field!(connection_max_age), 0..=86_400_000),
+        "Age at which a connection to a server is closed instead of used again; 0 for never.",
+    ),
+    var(
         "mysql-default_authentication_plugin",
         Kind::Plugin(field!(default_plugin_sha2)),
         "Authentication plugin named in the greeting.",

@@ -174,6 +174,10 @@ impl<'a> Conversation<'a> {
             let text = String::from_utf8_lossy(argument).into_owned();
             match wire::command(code) {
                 Some(Command::COM_QUIT) | None => return Ok(()),
+                // It reports nothing of its sessions, as old servers.
+                Some(Command::COM_QUERY) if text.contains("session_track_") => {
+                    self.reply().error(&SqlError::new(1193, "HY000", "Unknown system variable"))?;
+                }
                 Some(Command::COM_QUERY) => {
                     self.note(text.chars().take(80).collect());
                     self.query(&text)?;
@@ -244,9 +248,7 @@ impl<'a> Conversation<'a> {
                 self.reply().ok(0, 0, "")
             }
             "MORE" => {
-                let more = self.status
-                    | StatusFlags::SERVER_MORE_RESULTS_EXISTS
-                    | StatusFlags::SERVER_SESSION_STATE_CHANGED;
+                let more = self.status | StatusFlags::SERVER_MORE_RESULTS_EXISTS;
                 Reply { status: more, ..self.reply() }.ok(0, 0, "")?;
                 self.reply().error(&SqlError::new(1064, "42000", "what?"))
             }

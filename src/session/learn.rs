@@ -1,0 +1,95 @@
+//! What a SET statement has changed: as the server reports it, or else as the text says.
+
+use super::hold::Reason;
+use super::settings::{Assignment, Setting};
+use super::state::{OWN_ANSWER, Session};
+use crate::pool::{CHARACTER_SETS, is_restorable, literal};
+use std::sync::Arc;
+use std::time::Instant;
+use wire::StatusFlags;
+use wire::tracker::Outcome;
+
+/// Most variables that are remembered for one session, and the longest value in bytes; beyond, its connection stays with it.
+const MAX_VARIABLES: usize = 32;
+const MAX_VALUE: usize = 2048;
+
+impl Session<'_> {
+    /// Takes note of a SET statement that has succeeded. `before`: the status flags before it.
+    pub(super) fn learn(&mut self, setting: &Setting, outcome: &Outcome, before: StatusFlags) {
+        let Some(lease) = &mut self.lease else { return };
+        let tracked = lease.backend().tracking.is_some();
+        let reported = &outcome.changes.variables;
+        let value_of = |name: &str| {
+            reported.iter().rev().find(|(known, _)| known == name).map(|(_, value)| literal(name, value))
+        };
+        let mut seen: Vec<&str> = Vec::new();
+        for assignment in &setting.assignments {
+            match assignment {
+                Assignment::Names(text) => {
+                    Arc::make_mut(&mut self.want.profile).set_names(text);
+                    seen.extend(CHARACTER_SETS);
+                }
+                Assignment::CharacterSet => {
+                    self.ask_for_names();
+                    seen.extend(CHARACTER_SETS);
+                }
+                Assignment::Variable(name, constant) => {
+                    let value = if tracked { value_of(name).flatten() } else { constant.clone() };
+                    self.remember(name, value, before);
+                    seen.push(name);
+                }
+                Assignment::NextTransaction => self.hold.add(Reason::NextTransaction),
+                Assignment::Transaction if !tracked => self.hold.add_variable("transaction_isolation"),
+                Assignment::Transaction => {}
+            }
+        }
+        for (name, value) in reported.iter().filter(|(name, _)| !seen.contains(&name.as_str())) {
+            self.remember(name, literal(name, value), before);
+        }
+        self.profile_in_force();
+    }
+    /// Remembers the value of a variable, or keeps the connection if that cannot be had elsewhere.
+    fn remember(&mut self, name: &str, value: Option<String>, before: StatusFlags) {
+        if name.starts_with("session_track_") {
+            return self.hold.add(Reason::SessionTrack);
+        }
+        let profile = &self.want.profile;
+        let Some(value) = value.filter(|value| value.len() <= MAX_VALUE && is_restorable(name)) else {
+            return self.hold.add_variable(name);
+        };
+        let default = name == "autocommit" && value == "'ON'" && profile.get(name).is_none();
+        if default && before.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
+            return;
+        }
+        match value.as_str() {
+            "DEFAULT" => Arc::make_mut(&mut self.want.profile).unset(name),
+            _ if profile.len() >= MAX_VARIABLES && profile.get(name).is_none() => {
+                self.hold.add_variable(name)
+            }
+            _ => Arc::make_mut(&mut self.want.profile).set(name, &value),
+        }
+    }
+    /// SET CHARACTER SET takes the collation of the schema, which no report tells: the server is asked.
+    fn ask_for_names(&mut self) {
+        let Some(lease) = &mut self.lease else { return };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        let answer = lease.backend().query(
+            "SELECT @@character_set_client, @@collation_connection",
+            OWN_ANSWER,
+            deadline,
+        );
+        let texts = answer.ok().and_then(|result| {
+            let row = result.rows.into_iter().next()?;
+            let texts = row.into_iter().map(|value| String::from_utf8(value?).ok());
+            texts.collect::<Option<Vec<_>>>()
+        });
+        match texts.as_deref() {
+            Some([names, collation]) => {
+                let profile = Arc::make_mut(&mut self.want.profile);
+                profile.set_names(names);
+                profile.set("collation_connection", &format!("'{collation}'"));
+            }
+            _ => self.hold.add(Reason::State),
+        }
+    }
+}
