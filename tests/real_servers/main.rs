@@ -11,6 +11,7 @@ mod connections;
 #[allow(dead_code)] // it serves others, too
 #[path = "../support/daemon.rs"]
 mod daemon;
+mod limits;
 mod relay;
 mod results;
 mod servers;
@@ -31,6 +32,14 @@ const CHECKS: &[Check] = &[
     ("a wrong password is refused with 1045", connections::wrong_password),
     ("TLS to the server where use_ssl says so", connections::tls_to_the_server),
     ("the next client gets the pooled connection", connections::pooled_connection),
+    ("KILL QUERY ends a statement on its server", limits::kill_query),
+    ("KILL CONNECTION ends a session and its statement", limits::kill_connection),
+    ("whom a client may kill", limits::whom_to_kill),
+    ("a statement over its time is killed", limits::statement_time_limit),
+    ("a transaction that is left open is rolled back", limits::idle_limit_of_a_transaction),
+    ("the statement of a client that vanished is killed", limits::vanished_client),
+    ("a user's max_connections", limits::limit_of_a_user),
+    ("the process list says why a connection is kept", limits::process_list),
     ("every column type", results::column_types),
     ("statements that return no rows", results::statements_without_rows),
     ("errors, also in the middle of a result", results::errors),

@@ -9,7 +9,7 @@ use mysql::{Conn, OptsBuilder};
 use crate::daemon::{Daemon, client_options};
 use crate::servers::{Kind, Servers};
 
-const PASSWORD: &str = "app-secret";
+pub const PASSWORD: &str = "app-secret";
 
 /// One way through the daemon: a user whose statements all go to one server.
 #[derive(Debug)]
