@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
+use wire::CapabilityFlags;
 use wire::auth::AuthPlugin;
 use wire::login::ServerOptions;
 use wire::service::{ConnectionLimit, Handler, Service, ServiceSpec};
@@ -250,7 +251,7 @@ impl Shared {
     }
 
     fn traffic_listeners(&self, sessions: Arc<Sessions>) -> Listeners {
-        let (options, accounts) = (self.options(), UserAccounts(Arc::clone(&self.config)));
+        let (options, accounts) = (self.options(), UserAccounts::new(Arc::clone(&self.config)));
         let handler: Handler = Arc::new(move |accepted| sessions.serve(accepted, &options(), &accounts));
         let config = Arc::clone(&self.config);
         let limit: ConnectionLimit = Arc::new(move || config.variables().max_connections);
@@ -266,7 +267,7 @@ impl Shared {
     }
 
     fn sqlite_listeners(&self, server: Arc<SqliteServer>) -> Listeners {
-        let (options, accounts) = (self.options(), UserAccounts(Arc::clone(&self.config)));
+        let (options, accounts) = (self.options(), UserAccounts::new(Arc::clone(&self.config)));
         let handler: Handler = Arc::new(move |accepted| server.serve(accepted, &options(), &accounts));
         let spec = ServiceSpec { name: "sqlite", stack: SQLITE_STACK };
         Listeners::new(
@@ -277,13 +278,15 @@ impl Shared {
 }
 
 fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
+    let mut capabilities = wire::login::CAPABILITIES;
+    capabilities.set(CapabilityFlags::CLIENT_DEPRECATE_EOF, variables.enable_client_deprecate_eof);
     ServerOptions {
         server_version: variables.server_version.clone(),
         default_plugin: match variables.default_plugin_sha2 {
             true => AuthPlugin::CachingSha2,
             false => AuthPlugin::Native,
         },
-        capabilities: wire::login::CAPABILITIES,
+        capabilities,
         tls: Some(tls.clone()),
         offer_tls: variables.have_ssl,
         compress: variables.have_compress,

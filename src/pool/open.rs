@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::backend::{Backend, ConnectOptions};
+use wire::backend::{Backend, CR_AUTH_PLUGIN_ERR, ConnectOptions};
 use wire::socket::Socket;
 use wire::{SqlError, UTF8MB4_GENERAL_CI, WireError};
 
@@ -46,7 +46,7 @@ impl Ticket {
     pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease, OpenError> {
         match self.connect(want, deadline) {
             Ok(backend) => self.enter(backend, want),
-            Err(failure) => Err(self.report(failure)),
+            Err(failure) => Err(self.report(failure, &want.identity.user)),
         }
     }
     fn connect(&self, want: &Want, deadline: Instant) -> Result<Backend, WireError> {
@@ -99,9 +99,13 @@ impl Ticket {
         };
         Ok(Lease::new(connection, place))
     }
-    fn report(self, failure: WireError) -> OpenError {
+    fn report(self, failure: WireError, user: &str) -> OpenError {
         let hostgroup = self.place.slot.hostgroup;
         match failure {
+            WireError::Sql(error) if error.code == CR_AUTH_PLUGIN_ERR => {
+                self.place.failed(Blame::User, &error);
+                OpenError { error: cannot_prove(&self.place.slot.endpoint, user, &error), retry: false }
+            }
             WireError::Sql(error) => {
                 let retry = !USER_ERRORS.contains(&error.code);
                 self.place.failed(if retry { Blame::Server } else { Blame::User }, &error);
@@ -127,6 +131,13 @@ fn is_our_own(failure: &WireError) -> bool {
         WireError::Io(error) => Errno::from_io_error(error).is_some_and(|errno| OURS.contains(&errno)),
         _ => false,
     }
+}
+
+/// What a client is told whose password cannot be proved to the server; the log has the reason.
+fn cannot_prove(endpoint: &Endpoint, user: &str, reason: &SqlError) -> SqlError {
+    let user = user.escape_debug();
+    log::warn!("user '{user}' cannot be logged in to {endpoint}: {}", reason.message);
+    SqlError::new(1045, "28000", format!("Access denied for user '{user}' (using password: YES)"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::auth::{Account, Accounts};
 use wire::channel::{Channel, RawCommand};
+use wire::login::Login;
 use wire::socket::Socket;
 use wire::{Command, SqlError, WireError};
 
@@ -44,6 +45,12 @@ impl<'a> Admission<'a> {
 impl Accounts for Admission<'_> {
     fn find(&self, user: &str) -> Option<Account> {
         self.accounts.find(user)
+    }
+    fn has_decoy_hash(&self, user: &str) -> bool {
+        self.accounts.has_decoy_hash(user)
+    }
+    fn check_schema(&self, login: &Login) -> Result<(), SqlError> {
+        self.shared.check_schema(login)
     }
     fn admit(&self, user: &str) -> Result<(), SqlError> {
         self.accounts.admit(user)?;

@@ -13,6 +13,7 @@ mod local;
 mod prepared;
 mod processlist;
 mod registry;
+mod schema;
 mod settings;
 mod settle;
 mod state;
@@ -20,6 +21,7 @@ mod statements;
 mod sweeper;
 #[cfg(test)]
 mod tests;
+pub mod version;
 mod wait;
 mod watch;
 
@@ -54,6 +56,7 @@ pub struct Sessions {
     texts: StatementTexts,
     statistics: Arc<Statistics>,
     registry: Arc<Registry>,
+    schemas: schema::KnownSchemas,
     started: Instant,
 }
 
@@ -64,6 +67,7 @@ impl Sessions {
             config,
             backends,
             registry: Arc::default(),
+            schemas: schema::KnownSchemas::default(),
             statistics,
             texts: StatementTexts::default(),
             started: Instant::now(),

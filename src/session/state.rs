@@ -23,11 +23,12 @@ use super::hold::{Hold, Reason};
 use super::local::Answer;
 use super::prepared::{Call, Preparing};
 use super::registry::Registered;
+use super::schema::first_want;
 use super::statements::Statements;
 use super::wait::{Failure, acquire, readable_within};
 use crate::config::User;
 use crate::hostgroups::HostgroupId;
-use crate::pool::{Identity, Lease, Profile, Want};
+use crate::pool::{Lease, Profile, Want};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -130,11 +131,8 @@ impl<'a> Session<'a> {
     pub fn new(shared: &'a Sessions, socket: Socket, registered: Registered, login: Login) -> Option<Self> {
         let users = shared.config.users();
         let user = users.get(&login.user)?.clone();
-        let schema = login.database.as_deref().or(user.default_schema.as_deref());
         let capabilities = login.capabilities;
-        let profile = Arc::new(Profile::login(schema, login.collation));
-        let secret = user.backend_secret.clone().unwrap_or(login.secret);
-        let identity = Arc::new(Identity::new(&login.user, secret, capabilities));
+        let want = first_want(&user, &login);
         Some(Self {
             shared,
             socket,
@@ -144,7 +142,7 @@ impl<'a> Session<'a> {
             started: Instant::now(),
             hostgroup: user.default_hostgroup,
             user,
-            want: Want { identity, profile, ahead: None },
+            want,
             collation: login.collation,
             lease: None,
             hold: Hold::default(),

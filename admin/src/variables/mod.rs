@@ -92,6 +92,10 @@ pub struct Variables {
     pub max_transaction_idle_time: Duration,
     /// mysql-kill_backend_connection_when_disconnect
     pub kill_backend_connection_when_disconnect: bool,
+    /// mysql-enable_client_deprecate_eof
+    pub enable_client_deprecate_eof: bool,
+    /// mysql-select_version_forwarding
+    pub select_version_forwarding: u32,
     /// mysql-have_compress
     pub have_compress: bool,
     /// mysql-have_ssl
@@ -175,6 +179,8 @@ impl Default for Variables {
             max_transaction_time: ms(14_400_000),
             max_transaction_idle_time: ms(14_400_000),
             kill_backend_connection_when_disconnect: true,
+            enable_client_deprecate_eof: true,
+            select_version_forwarding: 3,
             have_compress: true,
             have_ssl: true,
             multiplexing: true,

@@ -75,6 +75,11 @@ pub const VARIABLES: &[VarDef] = &[
         "How long a statement may run before it is killed on its server.",
     ),
     var(
+        "mysql-enable_client_deprecate_eof",
+        Kind::Bool(field!(enable_client_deprecate_eof)),
+        "Whether clients may have result sets that end with OK instead of EOF.",
+    ),
+    var(
         "mysql-free_connections_pct",
         Kind::Number(field!(free_connections_pct), 0..=100),
         "Free connections kept to a server, in percent of its max_connections.",
@@ -246,6 +251,12 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-resolution_family",
         Kind::Family(field!(resolution_family)),
         "Addresses the DNS cache asks for: system (any), ipv4 or ipv6.",
+    ),
+    var(
+        "mysql-select_version_forwarding",
+        Kind::Number(field!(select_version_forwarding), 0..=3),
+        "Who answers SELECT VERSION(): 0 the proxy, 1 the server, 2 a pooled connection's version or the proxy, 3 the same or \
+         the server.",
     ),
     var("mysql-server_version", Kind::Text(field!(server_version)), "Version that clients are told."),
     var(

@@ -24,6 +24,16 @@ impl Accounts for Users {
     fn find(&self, user: &str) -> Option<Account> {
         (user != "nobody").then(|| Account::new(StoredPassword::Clear(user.to_owned())))
     }
+    fn check_schema(&self, login: &Login) -> Result<(), SqlError> {
+        login.database.as_deref().map_or(Ok(()), known_schema)
+    }
+}
+
+fn known_schema(schema: &str) -> Result<(), SqlError> {
+    match schema {
+        "nowhere" => Err(SqlError::new(1049, "42000", "Unknown database 'nowhere'")),
+        _ => Ok(()),
+    }
 }
 
 /// A door that holds up who comes while it is shut.
@@ -214,8 +224,8 @@ impl<'a> Conversation<'a> {
         Reply { capabilities: self.login.capabilities, status: self.status, channel: &mut self.channel }
     }
     fn use_schema(&mut self, schema: String) -> Result<(), WireError> {
-        if schema == "nowhere" {
-            return self.reply().error(&SqlError::new(1049, "42000", "Unknown database 'nowhere'"));
+        if let Err(error) = known_schema(&schema) {
+            return self.reply().error(&error);
         }
         self.schema = schema;
         self.reply().ok(0, 0, "")

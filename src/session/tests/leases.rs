@@ -89,6 +89,26 @@ fn an_unknown_schema_is_refused_and_can_be_left() {
 }
 
 #[test]
+fn a_login_into_an_unknown_schema_is_refused_if_a_server_can_be_asked() {
+    let world = World::new();
+    let login = |schema| Conn::new(world.options_of("app", Some(schema)));
+    for how in ["through a new connection", "through a free one"] {
+        match login("nowhere") {
+            Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1049, "{how}"),
+            other => panic!("{how}: {:?}", other.err()),
+        }
+        login("shop").unwrap();
+        world.await_pool(0, 1);
+    }
+    // What was opened lately is not asked for again, and who cannot be asked is no reason to refuse.
+    let asked = world.fake.control.texts().len();
+    login("shop").unwrap();
+    world.set_usable(false);
+    login("nowhere").unwrap();
+    assert_eq!(world.fake.control.texts().len(), asked);
+}
+
+#[test]
 fn a_generated_id_is_there_for_the_next_statement_and_for_later_ones() {
     let world = World::new();
     let mut client = world.client();

@@ -58,7 +58,10 @@ impl World {
         self.client_as("app", None)
     }
     fn client_as(&self, user: &str, schema: Option<&str>) -> Conn {
-        let opts = OptsBuilder::new()
+        Conn::new(self.options_of(user, schema)).unwrap()
+    }
+    fn options_of(&self, user: &str, schema: Option<&str>) -> OptsBuilder {
+        OptsBuilder::new()
             .ip_or_hostname(Some(self.address.ip().to_string()))
             .tcp_port(self.address.port())
             .user(Some(user))
@@ -67,8 +70,7 @@ impl World {
             .prefer_socket(false)
             .tcp_connect_timeout(Some(Duration::from_secs(10)))
             .read_timeout(Some(Duration::from_secs(20)))
-            .max_allowed_packet(Some(64 << 20));
-        Conn::new(opts).unwrap()
+            .max_allowed_packet(Some(64 << 20))
     }
     fn endpoint(&self) -> Endpoint {
         let address = self.fake.address;

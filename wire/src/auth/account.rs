@@ -3,7 +3,6 @@
 use super::{Secret, StoredPassword};
 use crate::SqlError;
 use crate::login::Login;
-use crate::socket::Socket;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -48,6 +47,10 @@ impl Account {
             None => self.password.clone(),
         }
     }
+    /// Whether only the password itself proves anything: it is stored as `$A$` and was not learned.
+    pub fn needs_password_itself(&self) -> bool {
+        matches!(self.password, StoredPassword::ShaCrypt(_)) && self.learned.0.get().is_none()
+    }
     /// Verifies a password that came in clear, and keeps it where only its hash was known.
     pub(crate) fn verify_clear(&self, password: &[u8]) -> Option<Secret> {
         let secret = self.best_known().verify_clear(password)?;
@@ -75,8 +78,8 @@ pub trait Accounts: Send + Sync {
         Ok(())
     }
     /// Asked before `admit` about a login that names a schema: whether the client can have it, in the words of a server that
-    /// says no. `socket` is the client's, for a wait that should end when it leaves.
-    fn check_schema(&self, _login: &Login, _socket: &Socket) -> Result<(), SqlError> {
+    /// says no.
+    fn check_schema(&self, _login: &Login) -> Result<(), SqlError> {
         Ok(())
     }
 }

@@ -51,7 +51,7 @@ impl Exchange<'_> {
     pub(super) fn run(&mut self) -> Result<Verdict, WireError> {
         let account = self.accounts.find(&self.response.user).filter(|account| self.is_safe_enough(account));
         let stored = account.as_ref().map(Account::best_known);
-        let plugin = self.choose_plugin(stored.as_ref());
+        let plugin = self.choose_plugin(account.as_ref());
         let (nonce, answer) = match self.first_answer(plugin) {
             Some(answered) => answered,
             None => self.switch(plugin)?,
@@ -95,13 +95,13 @@ impl Exchange<'_> {
     }
     /// The client's own plugin; the listener's for clients of another. A `$A$` hash can only be verified by full
     /// authentication of caching_sha2_password, or by the password in clear.
-    fn choose_plugin(&self, stored: Option<&StoredPassword>) -> AuthPlugin {
+    fn choose_plugin(&self, account: Option<&Account>) -> AuthPlugin {
         let Some(name) = &self.response.plugin else { return AuthPlugin::Native };
         let encrypted = self.channel.stream().is_encrypted();
         let plugin = AuthPlugin::from_name(name).filter(|&plugin| plugin != AuthPlugin::Clear || encrypted);
         let plugin = plugin.unwrap_or(self.options.default_plugin);
-        let needs_password = match stored {
-            Some(stored) => matches!(stored, StoredPassword::ShaCrypt(_)),
+        let needs_password = match account {
+            Some(account) => account.needs_password_itself(),
             None => self.accounts.has_decoy_hash(&self.response.user),
         };
         let switches = plugin == AuthPlugin::Native && needs_password && self.can_receive_password();

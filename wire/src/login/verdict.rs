@@ -55,8 +55,7 @@ pub(super) fn admit(
     accounts: &dyn Accounts,
     login: Login,
 ) -> Result<Login, WireError> {
-    let socket = channel.stream().socket().clone();
-    let schema = login.database.as_ref().map_or(Ok(()), |_| accounts.check_schema(&login, &socket));
+    let schema = login.database.as_ref().map_or(Ok(()), |_| accounts.check_schema(&login));
     if let Err(error) = schema.and_then(|()| accounts.admit(&login.user)) {
         return Err(refuse(channel, error));
     }
