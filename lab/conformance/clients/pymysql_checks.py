@@ -1,0 +1,293 @@
+"""PyMySQL: text protocol, with every field of the column definitions and of the OK packets as they were received."""
+
+import pymysql
+from pymysql.constants import CLIENT, COMMAND
+
+import dbapi  # noqa: F401 (importing it registers its checks)
+from common import check, main, plain, rows
+
+
+class Driver:
+    """PyMySQL for the shared checks."""
+
+    has_prepared = False
+    errors = (pymysql.Error, OSError)
+
+    def connect(self, config, options):
+        flags = CLIENT.MULTI_STATEMENTS
+        if options.get("found_rows"):
+            flags |= CLIENT.FOUND_ROWS
+        arguments = {
+            "host": config["host"],
+            "port": config["port"],
+            "user": options["user"],
+            "password": options["password"],
+            "database": options["database"],
+            "charset": options.get("charset", "utf8mb4"),
+            "autocommit": options.get("autocommit"),
+            "init_command": options.get("init_command"),
+            "local_infile": bool(options.get("local_infile")),
+            "client_flag": flags,
+            "connect_timeout": 15,
+            "read_timeout": 40,
+            "write_timeout": 40,
+        }
+        if not options.get("typed"):
+            arguments.update(conv={}, use_unicode=False)
+        if options.get("tls"):
+            arguments["ssl"] = {"check_hostname": False, "verify_mode": "none"}
+        else:
+            arguments["ssl_disabled"] = True
+        return pymysql.connect(**arguments)
+
+    def close(self, connection):
+        connection.close()
+
+    def error(self, error):
+        return plain(error.args)
+
+    def query(self, connection, sql):
+        outcome = []
+        try:
+            connection.query(sql)
+            outcome.append(self.describe(connection._result))
+            while connection._result.has_next:
+                connection.next_result()
+                outcome.append(self.describe(connection._result))
+        except self.errors as error:
+            outcome.append({"error": self.error(error)})
+        return outcome
+
+    def describe(self, result):
+        if result.field_count:
+            columns = [
+                [
+                    plain(field.db), field.table_name, field.org_table, field.name, field.org_name,
+                    field.charsetnr, field.length, field.type_code, field.flags, field.scale,
+                ]
+                for field in result.fields
+            ]
+            return {
+                "columns": columns, "rows": rows(result.rows),
+                "status": result.server_status, "warnings": result.warning_count,
+            }
+        return {
+            "affected": result.affected_rows, "insert_id": result.insert_id, "status": result.server_status,
+            "warnings": result.warning_count, "info": plain(result.message),
+        }
+
+    def scalar(self, connection, sql):
+        connection.query(sql)
+        return connection._result.rows[0][0]
+
+    def cursor(self, connection, kind="tuple"):
+        classes = {
+            "tuple": pymysql.cursors.Cursor, "dict": pymysql.cursors.DictCursor,
+            "unbuffered": pymysql.cursors.SSCursor, "unbuffered_dict": pymysql.cursors.SSDictCursor,
+        }
+        return connection.cursor(classes[kind])
+
+    def thread_id(self, connection):
+        return connection.thread_id()
+
+    def server_version(self, connection):
+        return connection.get_server_info()
+
+    def ping(self, connection):
+        connection.ping(reconnect=False)
+
+    def select_db(self, connection, name):
+        connection.select_db(name)
+
+    def kill(self, connection, thread_id):
+        connection.kill(thread_id)
+
+    def abandon(self, connection):
+        """Closes the socket in the middle of a result."""
+        connection._force_close()
+
+    def callproc(self, cursor, name, arguments):
+        cursor.callproc(name, arguments)
+
+    def execute_multi(self, cursor, sql):
+        cursor.execute(sql)
+
+    def all_sets(self, cursor):
+        sets = [[cursor.rowcount, rows(cursor.fetchall())]]
+        while cursor.nextset():
+            sets.append([cursor.rowcount, rows(cursor.fetchall())])
+        return sets
+
+    def autocommit(self, connection, on):
+        connection.autocommit(on)
+
+    def get_autocommit(self, connection):
+        return connection.get_autocommit()
+
+
+def command(connection, number, argument=b""):
+    """The answer to any command, as it is."""
+    connection._execute_command(number, argument)
+    packet = connection._read_packet()
+    return plain(packet.get_all_data())
+
+
+@check("commands.unknown")
+def unknown_command(context):
+    connection = context.connect()
+    answers = [context.error_of(command, connection, number) for number in (0x00, 0x05, 0x0F, 0x10, 0x14, 0x7F, 0xFF)]
+    return [answers, context.run(connection, "SELECT 1")]
+
+
+@check("commands.field_list")
+def field_list(context):
+    connection = context.connect()
+    context.run(connection, "CREATE TABLE field_list (id INT NOT NULL DEFAULT 5, v VARCHAR(10))")
+    return context.error_of(command, connection, COMMAND.COM_FIELD_LIST, b"no_such_table\0%")
+
+
+@check("commands.set_option")
+def set_option(context):
+    connection = context.connect()
+    before = context.run(connection, "SELECT 1; SELECT 2")
+    off = command(connection, COMMAND.COM_SET_OPTION, b"\x01\x00")
+    refused = context.run(connection, "SELECT 1; SELECT 2")
+    on = command(connection, COMMAND.COM_SET_OPTION, b"\x00\x00")
+    context.move()
+    return [before, off, refused, on, context.run(connection, "SELECT 1; SELECT 2"),
+            context.error_of(command, connection, COMMAND.COM_SET_OPTION, b"\x09\x00")]
+
+
+@check("commands.ping_and_init_db_packets")
+def small_commands(context):
+    connection = context.connect()
+    answers = [
+        command(connection, COMMAND.COM_PING),
+        command(connection, COMMAND.COM_INIT_DB, b"information_schema"),
+        context.error_of(command, connection, COMMAND.COM_INIT_DB, b"no_such_schema"),
+        context.error_of(command, connection, COMMAND.COM_INIT_DB, b""),
+        context.run(connection, "SELECT DATABASE()"),
+    ]
+    context.run(connection, "BEGIN")
+    answers.append(command(connection, COMMAND.COM_PING))
+    return answers
+
+
+@check("commands.reset_connection")
+def reset_connection(context):
+    connection = context.connect()
+    context.run(connection, "SET @a = 1, time_zone = '+03:00', NAMES latin1")
+    context.run(connection, "SET NAMES latin1")
+    context.run(connection, "CREATE TEMPORARY TABLE reset_me (a INT)")
+    context.run(connection, "USE information_schema")
+    context.run(connection, "BEGIN")
+    answer = command(connection, COMMAND.COM_PING), command(connection, 0x1F)
+    return [answer, context.run(connection, "SELECT @a, @@time_zone, DATABASE(), @@character_set_client, @@collation_connection"),
+            context.run(connection, f"SELECT * FROM {context.config['schema']}.reset_me")]
+
+
+@check("commands.statement_unknown")
+def unknown_statement(context):
+    connection = context.connect()
+    execute = b"\x63\x00\x00\x00\x00\x01\x00\x00\x00"
+    return [
+        context.error_of(command, connection, COMMAND.COM_STMT_EXECUTE, execute),
+        context.error_of(command, connection, COMMAND.COM_STMT_RESET, b"\x63\x00\x00\x00"),
+        context.error_of(command, connection, COMMAND.COM_STMT_FETCH, b"\x63\x00\x00\x00\x01\x00\x00\x00"),
+        context.run(connection, "SELECT 1"),
+    ]
+
+
+@check("commands.malformed_statement_commands")
+def malformed(context):
+    connection = context.connect()
+    return [
+        context.error_of(command, connection, COMMAND.COM_STMT_EXECUTE, b"\x01"),
+        context.error_of(command, connection, COMMAND.COM_STMT_RESET, b""),
+        context.run(connection, "SELECT 1"),
+    ]
+
+
+@check("commands.statistics_form")
+def statistics(context):
+    connection = context.connect()
+    connection._execute_command(COMMAND.COM_STATISTICS, b"")
+    text = connection._read_packet().get_all_data().decode()
+    return text.split(":")[0], [part.split(":")[0].strip() for part in text.split("  ")]
+
+
+@check("charset.handshake_collations", server="mysql")
+def handshake_collations(context):
+    results = []
+    for charset in ("utf8mb4", "latin1", "utf8mb3", "sjis", "gbk", "cp932", "ascii"):
+        connection = context.connect(charset=charset)
+        results.append([charset, context.run(
+            connection, "SELECT @@character_set_client, @@collation_connection, @@character_set_results, 'x'")])
+    return results
+
+
+@check("login.collation_number")
+def collation_numbers(context):
+    """The handshake's one byte of collation, without the SET NAMES that drivers send after it."""
+    results = []
+    for number in (8, 33, 45, 46, 63, 95, 192, 224, 255):
+        connection = RawCollation.numbered(context, number)
+        context.opened.append(connection)
+        results.append([number, context.run(
+            connection, "SELECT @@character_set_client, @@collation_connection, @@character_set_results, 'x'")])
+    return results
+
+
+class RawCollation(pymysql.connections.Connection):
+    """Says the collation that is asked for, by number."""
+
+    number = 45
+
+    @classmethod
+    def numbered(cls, context, number):
+        kind = type("Numbered", (cls,), {"number": number})
+        return kind(
+            host=context.config["host"], port=context.config["port"], user="conf",
+            password=context.config["passwords"]["conf"], ssl_disabled=True, autocommit=None, conv={}, use_unicode=False,
+            read_timeout=20)
+
+    def _request_authentication(self):
+        original = pymysql.connections.charset_by_name
+        number = self.number
+
+        class Numbered:
+            id = number
+
+        pymysql.connections.charset_by_name = lambda _name: Numbered
+        try:
+            super()._request_authentication()
+        finally:
+            pymysql.connections.charset_by_name = original
+
+    def set_character_set(self, charset, collation=None):
+        """The handshake alone shall decide."""
+
+
+# The bits of the greeting that a client decides by, without those that concern the server's own tools.
+CLIENTS_DECIDE_BY = {
+    "FOUND_ROWS": 1 << 1, "CONNECT_WITH_DB": 1 << 3, "COMPRESS": 1 << 5, "LOCAL_FILES": 1 << 7, "IGNORE_SPACE": 1 << 8,
+    "PROTOCOL_41": 1 << 9, "SSL": 1 << 11, "TRANSACTIONS": 1 << 13, "SECURE_CONNECTION": 1 << 15,
+    "MULTI_STATEMENTS": 1 << 16, "MULTI_RESULTS": 1 << 17, "PS_MULTI_RESULTS": 1 << 18, "PLUGIN_AUTH": 1 << 19,
+    "CONNECT_ATTRS": 1 << 20, "PLUGIN_AUTH_LENENC": 1 << 21, "SESSION_TRACK": 1 << 23, "DEPRECATE_EOF": 1 << 24,
+    "ZSTD": 1 << 26, "QUERY_ATTRIBUTES": 1 << 27,
+}
+
+
+@check("login.greeting")
+def greeting(context):
+    connection = context.connect()
+    capabilities = connection.server_capabilities
+    return {
+        "version": connection.server_version, "protocol": connection.protocol_version, "language": connection.server_language,
+        "capabilities": {name: bool(capabilities & bit) for name, bit in CLIENTS_DECIDE_BY.items()},
+        "status": connection.server_status, "plugin": plain(connection._auth_plugin_name),
+    }
+
+
+if __name__ == "__main__":
+    main(Driver())

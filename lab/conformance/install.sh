@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Installs the client libraries of the conformance program, at the versions named here, into a directory of the cache:
+# a Python environment and npm's modules. Safe to run again: what is complete is left alone.
+#
+#   lab/conformance/install.sh            prints the directory as its last line
+#
+# Exit status: 0 they are there; 77 this machine cannot have them (one line says why); 1 something went wrong.
+set -euo pipefail
+
+python_packages=(PyMySQL==1.2.4 cryptography==46.0.3 mysql-connector-python==26.10.0 mysqlclient==2.3.2)
+node_packages=(mysql2@3.24.6)
+root=${XDG_CACHE_HOME:-$HOME/.cache}/pointsman/conformance-clients
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+say() { printf 'conformance-clients: [%3d s] %s\n' "$SECONDS" "$*" >&2; }
+cannot() { printf 'conformance-clients: cannot install them here: %s\n' "$*" >&2; exit 77; }
+
+quietly() { # quietly WHAT COMMAND...: its output is shown only when it fails
+    local what=$1
+    shift
+    say "$what"
+    "$@" >"$log" 2>&1 </dev/null || {
+        tail -n 15 "$log" >&2
+        printf 'conformance-clients: FAILED: %s\n' "$what" >&2
+        exit 1
+    }
+}
+
+need_tools() {
+    local tool
+    for tool in python3 node npm pkg-config cc; do
+        command -v "$tool" >/dev/null || install_packages
+        command -v "$tool" >/dev/null || cannot "no $tool"
+    done
+    # mysqlclient is compiled against MariaDB's client library.
+    pkg-config --exists libmariadb || install_packages
+    pkg-config --exists libmariadb || cannot "no headers of libmariadb (Debian's package libmariadb-dev)"
+}
+
+install_packages() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
+    quietly "updating the package lists" apt-get -o DPkg::Lock::Timeout=300 update
+    quietly "installing headers and tools" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
+        install -y --no-install-recommends libmariadb-dev pkg-config gcc libc6-dev python3-dev python3-venv nodejs npm
+}
+
+# The list of versions is written last: an interrupted run leaves nothing that looks finished.
+install_libraries() {
+    rm -rf "$root"
+    mkdir -p "$root/node"
+    quietly "creating a Python environment" python3 -m venv "$root/python"
+    quietly "installing the Python drivers" "$root/python/bin/python" -m pip install --quiet \
+        --disable-pip-version-check "${python_packages[@]}"
+    quietly "installing the Node.js driver" npm install --prefix "$root/node" --no-audit --no-fund \
+        --no-package-lock "${node_packages[@]}"
+    wanted >"$root/versions"
+}
+
+wanted() { printf '%s\n' "${python_packages[@]}" "${node_packages[@]}"; }
+have_all() { [ "$(cat "$root/versions" 2>/dev/null)" = "$(wanted)" ] && "$root/python/bin/python" -c 'import MySQLdb' 2>/dev/null; }
+
+mkdir -p "$(dirname "$root")"
+exec 9>"$root.lock"
+flock -w 600 9 || { printf 'conformance-clients: FAILED: another installation is not ending\n' >&2; exit 1; }
+if ! have_all; then
+    need_tools
+    install_libraries
+    have_all || { printf 'conformance-clients: FAILED: the drivers do not load\n' >&2; exit 1; }
+fi
+say "all there"
+echo "$root"
