@@ -10,7 +10,7 @@ REPEAT ?= 1
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
-	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory clean
+	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory conformance clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -20,6 +20,7 @@ help:
 	@echo 'test_rds_bgd  the simulator flavour and the TAP binaries (builds only), into $(SIM_DIR)'
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
+	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
 	@echo 'bench-memory  resident memory of 2,000 idle connections'
 	@echo 'clean         remove everything built'
 
@@ -67,6 +68,11 @@ bench: release
 	$(CARGO) build --release --locked --example relay
 	@lab/bench/install.sh
 	lab/bench/bench.py --pointsman target/release/pointsman --relay target/release/examples/relay $(BENCH)
+
+# Exit status 77: servers or clients cannot be had here.
+conformance: prerequisites
+	$(CARGO) build --locked --package pointsman --bin pointsman --example conformance
+	@lab/conformance/run.py
 
 bench-memory: prerequisites
 	$(CARGO) bench --locked --bench idle_memory

@@ -226,7 +226,7 @@ def long_data(context):
     statement = prepare(connection, "INSERT INTO long_data VALUES (?, ?, ?)")
     answers = []
     for number, size in enumerate((10, 300_000, 17_825_792)):
-        data = (number, io.BytesIO(b"\x01\xff" * (size // 2)), io.StringIO("é" * 1000) if number else "text")
+        data = (number, io.BytesIO(b"\x01\xff" * (size // 2)), io.BytesIO("é".encode() * 1000) if number else "text")
         answers.append(plain(connection.cmd_stmt_execute(statement["statement_id"], data, statement["parameters"])))
     answers.append(context.run(connection, "SELECT id, LENGTH(a), MD5(a), b FROM long_data ORDER BY id"))
     return answers
@@ -346,7 +346,7 @@ def query_attributes(context):
 
 @check("attributes.of_the_connection")
 def connection_attributes(context):
-    connection = context.connect(attributes={"conf_key": "conf value", "long": "x" * 900, "ü": "é"})
+    connection = context.connect(attributes={"conf_key": "conf value", "long": "x" * 150, "ü": "é"})
     return context.run(connection, "SELECT 1")
 
 
@@ -422,7 +422,7 @@ def driver_settings(context):
     connection.set_charset_collation("latin1", "latin1_general_ci")
     context.move()
     return [context.run(connection, "SELECT @@sql_mode, @@time_zone, @@collation_connection"),
-            connection.time_zone, plain(connection.sql_mode)]
+            plain(connection.time_zone), plain(connection.sql_mode)]
 
 
 if __name__ == "__main__":
