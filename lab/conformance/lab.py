@@ -94,7 +94,8 @@ class Servers:
         return self.sql(server, "SELECT VERSION()").strip()
 
     def fresh_schema(self, server, schema):
-        self.sql(server, f"DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {schema}_gone; CREATE DATABASE {schema}")
+        self.sql(server, f"DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {schema}_gone; "
+                         f"DROP USER IF EXISTS {schema}_made; CREATE DATABASE {schema}")
 
     def warm_up(self, server):
         """Logs every account in once over TLS, so that caching_sha2_password knows it: some drivers cannot log in for

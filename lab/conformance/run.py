@@ -10,6 +10,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,8 +25,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 SERVERS = ("mysql", "mariadb")
 CLIENTS = ("mysql-cli", "mariadb-cli", "pymysql", "connector", "mysqlclient", "mysql2", "mysql-crate")
 CLIENT_SECONDS = 300
+AT_ONCE = 4  # clients: each has a schema of its own, and some checks wait
 BEGUN = time.monotonic()
 printing = threading.Lock()
+running = set()  # the clients' processes
 
 
 def say(text):
@@ -97,12 +100,15 @@ class Run:
             process = subprocess.Popen(
                 [*command(client, self.libraries, self.options), str(file)], env=environment, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            running.add(process)
             try:
                 output, errors = process.communicate(timeout=CLIENT_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 output, errors = process.communicate()
                 errors += f"\nkilled after {CLIENT_SECONDS} s"
+            finally:
+                running.discard(process)
         if process.returncode:
             say(f"{client}, {self.server}, {way}: ended with {process.returncode}: {errors[-1500:]}")
         return compare.parse(output), process.returncode
@@ -161,9 +167,14 @@ def run(options):
         servers.start()
         for server in options.server or SERVERS:
             runs.append(Run(options, scripts, libraries, servers, server))
-        wanted = options.client or CLIENTS
-        with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
-            results = [result for part in pool.map(lambda run: [run.client(name) for name in wanted], runs) for result in part]
+        jobs = [(run, client) for client in options.client or CLIENTS for run in runs]
+        pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
+        try:
+            results = list(pool.map(lambda job: job[0].client(job[1]), jobs))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in running:
+                process.kill()
     finally:
         problems += [problem for problem in (run.daemon.stop() for run in runs) if problem]
         servers.stop()
@@ -171,6 +182,7 @@ def run(options):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of every "finally"
     try:
         sys.exit(0 if run(arguments()) else 1)
     except lab.Cannot as error:

@@ -149,13 +149,13 @@ def in_background(context, connection, sql):
 
 
 def wait_until_running(context, needle):
-    """Until the server itself runs a statement with `needle` in it."""
+    """Until the server itself runs a statement with `needle` in it in this client's schema."""
     deadline = time.monotonic() + LOCK_SECONDS
     with context.direct() as watcher:
         while time.monotonic() < deadline:
             cursor = watcher.cursor()
             cursor.execute("SHOW FULL PROCESSLIST")
-            if any(needle in str(row[7]) for row in cursor.fetchall()):
+            if any(row[3] == context.config["schema"] and needle in str(row[7]) for row in cursor.fetchall()):
                 return
             time.sleep(0.02)
     raise TimeoutError(f"the server does not run {needle}")
@@ -248,9 +248,10 @@ def deadlock(context):
 @check("session.lock_is_freed_by_disconnect")
 def lock_freed(context):
     connection, other = context.connect(), context.connect()
-    context.run(connection, "SELECT GET_LOCK('conf_freed', 0)")
+    name = f"{context.config['schema']}_freed"
+    context.run(connection, f"SELECT GET_LOCK('{name}', 0)")
     context.driver.close(connection)
-    return context.run(other, "SELECT GET_LOCK('conf_freed', 10), RELEASE_LOCK('conf_freed')")
+    return context.run(other, f"SELECT GET_LOCK('{name}', 10) AS taken, RELEASE_LOCK('{name}') AS given")
 
 
 @check("session.transaction_is_undone_by_disconnect")
