@@ -242,8 +242,9 @@ impl<'a> Iterator for Tokens<'a> {
             return Some(self.word());
         }
         let token = match self.rest {
-            [b'/', b'*', ..] => {
-                self.take(2);
+            // Other comments have been skipped.
+            [b'/', b'*', after, ..] => {
+                self.take(if *after == b'!' { 3 } else { 4 });
                 Token::ExecutedComment
             }
             [b'@', b'@', ..] => {

@@ -115,7 +115,7 @@ impl<'a, 'o> Writer<'a, 'o> {
             Token::Symbol(symbol) => self.piece(spaced, &[symbol]),
             Token::UserVariable => self.piece(spaced, b"@"),
             Token::SystemVariable => self.piece(spaced, b"@@"),
-            Token::ExecutedComment => self.piece(spaced, b"/*"),
+            Token::ExecutedComment => self.piece(spaced, b"/*!"),
             Token::Text(_) | Token::Ellipsis => {}
         }
         Previous::Other

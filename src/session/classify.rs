@@ -53,9 +53,20 @@ impl From<Effect> for Statement {
 
 /// Judges the text of a COM_QUERY. `plain_backslash`: the session's status has NO_BACKSLASH_ESCAPES.
 pub fn classify(sql: &[u8], plain_backslash: bool) -> Statement {
+    classify_with(sql, plain_backslash, |_, _| {})
+}
+
+/// The same, with `also` called for each token, so that one pass over the text serves two.
+pub fn classify_with<'a>(
+    sql: &'a [u8],
+    plain_backslash: bool,
+    mut also: impl FnMut(Token<'a>, &Tokens<'a>),
+) -> Statement {
     let mut scan = Scan::default();
-    for token in Tokens::new(sql, plain_backslash) {
+    let mut tokens = Tokens::new(sql, plain_backslash);
+    while let Some(token) = tokens.next() {
         scan.token(token);
+        also(token, &tokens);
     }
     let Scan { reads_insert_id, reads_diagnostics, reads_counts, read_by_next, .. } = scan;
     let effect = scan.effect(sql, plain_backslash);

@@ -1,6 +1,6 @@
 //! One command of the client: answered here, or sent to a server.
 
-use super::classify::{Effect, Statement, classify, only_count};
+use super::classify::{Effect, Statement, only_count};
 use super::counts::Counts;
 use super::hold::Reason;
 use super::kill::Kill;
@@ -18,6 +18,7 @@ impl Session<'_> {
         let Some((&code, argument)) = command.head.split_first() else { return unknown_command() };
         let Some(code) = wire::command(code) else { return unknown_command() };
         let complete = command.head.len() == command.length;
+        self.route.begin();
         let statement = match code {
             Command::COM_QUIT => return Step::End(None),
             Command::COM_PING => return Step::Answer(Answer::Ok),
@@ -33,11 +34,10 @@ impl Session<'_> {
                 if let Some(answer) = local::answer(sql, self.id, &self.want.identity.user, self.peer) {
                     return Step::Answer(answer);
                 }
-                let plain_backslash = self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
-                if let Some(kill) = Kill::parse(sql, plain_backslash) {
+                if let Some(kill) = Kill::parse(sql, self.plain_backslash()) {
                     return self.kill(kill);
                 }
-                classify(sql, plain_backslash)
+                return self.query(command, sql);
             }
             Command::COM_INIT_DB => match str::from_utf8(argument) {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
@@ -54,16 +54,24 @@ impl Session<'_> {
             Command::COM_FIELD_LIST => Statement::default(),
             _ => return unknown_command(),
         };
-        if let Some(answer) = self.refuse_schema(&statement.effect) {
+        if let Some(answer) = self.answer_here(&statement, argument) {
             return Step::Answer(answer);
+        }
+        self.aim_unruled();
+        self.send(code, statement, Message::Framed(command.framed), Role::Plain)
+    }
+    /// The answer to a statement that needs no server, or may not have one.
+    pub(super) fn answer_here(&mut self, statement: &Statement, sql: &[u8]) -> Option<Answer> {
+        if let Some(answer) = self.refuse_schema(&statement.effect) {
+            return Some(answer);
         }
         if statement.reads_counts
-            && let Some(answer) = self.count(argument)
+            && let Some(answer) = self.count(sql)
         {
-            return Step::Answer(answer);
+            return Some(answer);
         }
         self.counts.asked |= statement.reads_counts;
-        self.send(code, statement, Message::Framed(command.framed), Role::Plain)
+        None
     }
     /// The session of a user that is schema_locked may not leave its schema.
     fn refuse_schema(&self, effect: &Effect) -> Option<Answer> {
@@ -141,6 +149,7 @@ impl Session<'_> {
         self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
         self.insert_id = 0;
         self.statements.clear();
+        self.route.restart();
         Step::Answer(Answer::Ok)
     }
 }

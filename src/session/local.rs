@@ -9,6 +9,8 @@ use wire::{ColumnType, SqlError, WireError};
 pub enum Answer {
     /// OK.
     Ok,
+    /// OK with an info text.
+    Note(String),
     /// ERR.
     Error(SqlError),
     /// A bare text packet, as COM_STATISTICS has it.
@@ -22,6 +24,7 @@ impl Answer {
     pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
         match self {
             Self::Ok => reply.ok(0, 0, ""),
+            Self::Note(text) => reply.ok(0, 0, &text),
             Self::Error(error) => reply.error(&error),
             Self::Text(text) => {
                 reply.channel.queue(text.as_bytes());

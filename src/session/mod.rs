@@ -13,6 +13,7 @@ mod local;
 mod prepared;
 mod processlist;
 mod registry;
+mod route;
 mod schema;
 mod settings;
 mod settle;

@@ -4,12 +4,13 @@
 use super::classify::{Statement, classify};
 use super::hold::Reason;
 use super::local::Answer;
+use super::route::{Judged, Routed};
 use super::state::{Message, Role, Session, Step};
 use super::statements::{self, Open};
 use crate::pool::{Caller, Lease, StatementText};
 use std::sync::Arc;
 use std::time::Instant;
-use wire::channel::RawCommand;
+use wire::channel::{RawCommand, framed};
 use wire::statement::{Execute, joined, long_data_parameter, rewrite, statement_id};
 use wire::tracker::Outcome;
 use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
@@ -28,6 +29,7 @@ pub struct Preparing {
     pub id: u32,
     text: Arc<StatementText>,
     statement: Statement,
+    routed: Arc<Routed>,
 }
 
 impl Session<'_> {
@@ -38,14 +40,22 @@ impl Session<'_> {
         }
         let payload = joined(command.framed);
         let sql = payload.get(1..).unwrap_or_default();
-        let plain_backslash = self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
-        let preparing = Preparing {
-            id: self.statements.next_id(),
-            text: self.shared.texts.get(sql, &self.want.profile),
-            statement: classify(sql, plain_backslash),
+        let judged = self.judge(sql);
+        let routed = match self.route_prepared(&judged) {
+            Ok(routed) => routed,
+            Err(step) => return step,
         };
-        let role = Role::Prepare(preparing);
-        self.send(Command::COM_STMT_PREPARE, Statement::default(), Message::Framed(command.framed), role)
+        let Judged { mut statement, verdict, .. } = judged;
+        let rewritten = verdict.text.map(|text| {
+            statement = classify(&text, self.plain_backslash());
+            [&[Command::COM_STMT_PREPARE as u8], text.as_slice()].concat()
+        });
+        let sql = rewritten.as_deref().map_or(sql, |payload| payload.get(1..).unwrap_or_default());
+        let text = self.shared.texts.get(sql, &self.want.profile);
+        let role = Role::Prepare(Preparing { id: self.statements.next_id(), text, statement, routed });
+        let rewritten = rewritten.as_deref().map(framed);
+        let framed = rewritten.as_deref().unwrap_or(command.framed);
+        self.send(Command::COM_STMT_PREPARE, Statement::default(), Message::Framed(framed), role)
     }
     /// COM_STMT_EXECUTE.
     pub(super) fn execute(&mut self, command: &RawCommand<'_>) -> Step {
@@ -63,6 +73,10 @@ impl Session<'_> {
             return refuse(statements::untyped());
         }
         let (text, statement) = (Arc::clone(&open.text), open.statement.clone());
+        let routed = Arc::clone(&open.routed);
+        if let Err(step) = self.route_execution(&routed, &statement) {
+            return step;
+        }
         let call = Call { text, id, front: Some(front), framed: command.framed };
         self.send(Command::COM_STMT_EXECUTE, statement, Message::Call(call), Role::Execute(id))
     }
@@ -150,11 +164,11 @@ impl Session<'_> {
         let has = |flag| outcome.status.is_some_and(|status| status.contains(flag));
         let (id, cursor) = match role {
             Role::Plain => return,
-            Role::Prepare(Preparing { id, text, statement }) => {
+            Role::Prepare(Preparing { id, text, statement, routed }) => {
                 if let Some(prepared) = outcome.prepared {
                     let caller = Caller { session: self.id, types: &[] };
                     lease.add_statement(&text, prepared, caller);
-                    self.statements.insert(id, Open::new(text, statement, prepared.parameters));
+                    self.statements.insert(id, Open::new(text, statement, routed, prepared.parameters));
                 }
                 return;
             }

@@ -15,7 +15,8 @@ impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
         let Some(lease) = &mut self.lease else { return Step::End(None) };
-        let deadline = self.started.checked_add(self.shared.config.variables().default_query_timeout);
+        let limit = self.route.timeout.unwrap_or(self.shared.config.variables().default_query_timeout);
+        let deadline = self.started.checked_add(limit);
         let mut watch = Watch::new(self.shared, &self.registered.entry, &self.socket, deadline);
         let backend = lease.backend();
         let sides = Sides {
@@ -30,6 +31,7 @@ impl Session<'_> {
         lease.count(pending.sent, volume.received);
         match relayed {
             Relayed::Done(outcome) => {
+                self.account(&outcome);
                 self.settle(pending, &outcome);
                 self.unpark();
                 Step::Silent
@@ -92,6 +94,7 @@ impl Session<'_> {
                 }
             }
             Effect::Set(setting) => self.learn(&setting, outcome, before),
+            Effect::Hold(Reason::UserVariable) if self.route.ignores_variables => {}
             Effect::Hold(reason) => self.hold.add(reason),
             Effect::Release(reason) if !failed => self.hold.reasons.remove(reason),
             Effect::Release(_) => {}

@@ -23,6 +23,7 @@ use super::hold::{Hold, Reason};
 use super::local::Answer;
 use super::prepared::{Call, Preparing};
 use super::registry::Registered;
+use super::route::Route;
 use super::schema::first_want;
 use super::statements::Statements;
 use super::wait::{Failure, acquire, readable_within};
@@ -124,6 +125,7 @@ pub struct Session<'a> {
     pub(super) statements: Statements,
     /// What ROW_COUNT() and FOUND_ROWS() are.
     pub(super) counts: Counts,
+    pub(super) route: Route,
 }
 
 impl<'a> Session<'a> {
@@ -133,6 +135,7 @@ impl<'a> Session<'a> {
         let user = users.get(&login.user)?.clone();
         let capabilities = login.capabilities;
         let want = first_want(&user, &login);
+        let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
             shared,
             socket,
@@ -153,6 +156,7 @@ impl<'a> Session<'a> {
             capabilities,
             statements: Statements::default(),
             counts: Counts::default(),
+            route,
         })
     }
     /// Status flags for answers of our own.
@@ -180,6 +184,9 @@ impl<'a> Session<'a> {
                 self.lease = Some(self.acquire(statement)?);
             }
             self.released = None;
+        }
+        if let Some(lease) = &self.lease {
+            self.hostgroup = lease.hostgroup();
         }
         if let Some(peer) = self.lease.as_ref().and_then(Lease::peer) {
             self.registered.entry.runs_on(peer, self.hostgroup);

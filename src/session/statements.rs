@@ -2,6 +2,7 @@
 //! matter of each connection.
 
 use super::classify::Statement;
+use super::route::Routed;
 use crate::pool::StatementText;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct Open {
     pub text: Arc<StatementText>,
     /// What running it does to the session.
     pub statement: Statement,
+    /// Where running it goes.
+    pub routed: Arc<Routed>,
     /// How many parameters the client was told of.
     pub parameters: u16,
     /// Types of the parameters as the client sent them last, two bytes each.
@@ -31,8 +34,17 @@ pub struct Open {
 
 impl Open {
     /// A statement that was prepared just now.
-    pub fn new(text: Arc<StatementText>, statement: Statement, parameters: u16) -> Self {
-        Self { text, statement, parameters, types: Vec::new(), long_data: false, cursor: false, failed: None }
+    pub fn new(text: Arc<StatementText>, statement: Statement, routed: Arc<Routed>, parameters: u16) -> Self {
+        Self {
+            text,
+            statement,
+            routed,
+            parameters,
+            types: Vec::new(),
+            long_data: false,
+            cursor: false,
+            failed: None,
+        }
     }
     /// Takes note of the types that an execution brings. False if the client has never sent any.
     pub fn learn_types(&mut self, front: &Execute<'_>) -> bool {
@@ -134,7 +146,7 @@ mod tests {
 
     fn open(parameters: u16) -> Open {
         let text = StatementTexts::default().get(b"SELECT ?", &Arc::new(Profile::login(None, 45)));
-        Open::new(text, Statement::default(), parameters)
+        Open::new(text, Statement::default(), Arc::default(), parameters)
     }
 
     #[test]

@@ -140,6 +140,11 @@ pub fn readable_within(socket: &Socket, time: Duration) -> bool {
     poll_until(&mut [PollFd::from_borrowed_fd(socket.stream().as_fd(), PollFlags::IN)], Instant::now() + time)
 }
 
+/// Waits; true if the client leaves within `time`.
+pub fn client_leaves_within(client: &Socket, time: Duration) -> bool {
+    poll_until(&mut [PollFd::new(client.stream(), PollFlags::RDHUP)], Instant::now() + time)
+}
+
 /// Polls until something happens or the time has come; true if something happened.
 fn poll_until(fds: &mut [PollFd<'_>], until: Instant) -> bool {
     loop {

@@ -375,5 +375,12 @@ pub struct RawCommand<'a> {
     pub length: usize,
 }
 
+/// A command of this payload as it goes over the wire.
+pub fn framed(payload: &[u8]) -> Vec<u8> {
+    let mut framed = Vec::with_capacity(HEADER + payload.len());
+    put_framed(&mut framed, &mut 0, payload);
+    framed
+}
+
 #[cfg(test)]
 mod tests;
