@@ -3,9 +3,11 @@
 
 use super::Sessions;
 use super::registry::{Registered, Registry};
-use super::state::{Session, Step};
+use super::state::{Session, Step, TRANSACTION};
+use crate::pool::Profile;
 use admin::Variables;
 use parking_lot::Mutex;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +16,9 @@ use wire::channel::{Channel, RawCommand};
 use wire::login::Login;
 use wire::socket::Socket;
 use wire::{Command, SqlError, WireError};
+
+/// Shorter limits are taken for this one.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The accounts as one connection sees them: a user who has proved who they are is entered into the registry, or refused.
 pub struct Admission<'a> {
@@ -63,9 +68,36 @@ impl Accounts for Admission<'_> {
     }
 }
 
-/// How long a client may be idle by configuration.
-pub fn idle_limit(variables: &Variables) -> Duration {
-    variables.wait_timeout.max(Duration::from_secs(1))
+/// How long the client may be idle: as configured when it came, or as it has said since (SET wait_timeout).
+pub struct IdleLimit {
+    configured: Duration,
+    in_force: Duration,
+    /// What the limit was taken from.
+    profile: Option<Arc<Profile>>,
+}
+
+impl IdleLimit {
+    /// The configured one, in force on the client's socket from now on. It limits writes as well.
+    pub fn new(variables: &Variables, socket: &Socket) -> io::Result<Self> {
+        let limit = variables.wait_timeout.max(SHORTEST);
+        socket.set_timeouts(Some(limit), Some(limit))?;
+        Ok(Self { configured: limit, in_force: limit, profile: None })
+    }
+    /// Follows what the session has set. True if it has set anything since it was asked last.
+    fn follow(&mut self, profile: &Arc<Profile>, socket: &Socket) -> bool {
+        if self.profile.as_ref().is_some_and(|known| Arc::ptr_eq(known, profile)) {
+            return false;
+        }
+        // Servers go by wait_timeout alone; interactive_timeout is only what it begins as.
+        let seconds = profile.get("wait_timeout").and_then(|value| value.trim_matches('\'').parse().ok());
+        let limit = seconds.map_or(self.configured, |seconds| Duration::from_secs(seconds).max(SHORTEST));
+        // A socket that takes no limit is broken, which the next read tells.
+        if limit != self.in_force && socket.set_timeouts(Some(limit), Some(self.configured)).is_ok() {
+            self.in_force = limit;
+        }
+        self.profile = Some(Arc::clone(profile));
+        true
+    }
 }
 
 /// What a client is told that was idle for too long: error 4031, as MySQL tells it from 8.0.24 on. MariaDB just closes the
@@ -95,20 +127,28 @@ impl Session<'_> {
         let Some(code) = wire::command(code) else { return };
         let shown = match code {
             Command::COM_QUERY | Command::COM_STMT_PREPARE => argument,
+            Command::COM_STMT_EXECUTE => self.prepared_sql(argument),
             _ => b"",
         };
         self.registered.entry.begin(code, shown, self.started);
     }
+    /// The text of the statement that COM_STMT_EXECUTE names.
+    fn prepared_sql(&self, argument: &[u8]) -> &[u8] {
+        let id = argument.first_chunk().map(|id| self.statements.meant(u32::from_le_bytes(*id)));
+        id.and_then(|id| self.statements.text(id)).unwrap_or_default()
+    }
     /// The command has ended; the entry says what is so until the next.
     pub fn finish(&mut self) {
         let now = Instant::now();
+        let profile = &self.want.profile;
+        let changed = self.idle_limit.follow(profile, &self.socket);
+        let in_transaction = self.status.intersects(TRANSACTION);
         self.registered.entry.finish(now, |activity| {
-            let schema = &self.want.profile.schema;
-            if activity.schema != *schema {
-                activity.schema.clone_from(schema);
+            if changed {
+                activity.schema.clone_from(&profile.schema);
             }
             activity.status = self.status;
-            activity.transaction = self.in_transaction().then(|| activity.transaction.unwrap_or(now));
+            activity.transaction = in_transaction.then(|| activity.transaction.unwrap_or(now));
             if self.lease.is_none() {
                 activity.peer = None;
             }

@@ -31,7 +31,7 @@ use crate::digest::statistics::Statistics;
 use crate::pool::{Backends, StatementTexts};
 use crate::tokens;
 pub use kill::unknown_thread;
-use limits::Admission;
+use limits::{Admission, IdleLimit};
 pub use processlist::{global_rows, processlist_rows, users_rows};
 use registry::count;
 pub use registry::{Ending, Entry, Registry};
@@ -87,11 +87,13 @@ impl Sessions {
         let Accepted { socket, peer, id } = accepted;
         let admission = Admission::new(accounts, self, socket.clone(), peer, id);
         let outcome = login(socket.clone(), id, options, &admission).and_then(|(mut client, login)| {
-            let idle = limits::idle_limit(&self.config.variables());
-            socket.set_timeouts(Some(idle), Some(idle))?;
+            let idle_limit = IdleLimit::new(&self.config.variables(), &socket)?;
             let capabilities = login.capabilities;
             let Some(registered) = admission.into_registered() else { return Ok(()) };
-            let Some(mut session) = Session::new(self, socket, registered, login) else { return Ok(()) };
+            let Some(mut session) = Session::new(self, socket, registered, idle_limit, login) else {
+                return Ok(());
+            };
+            session.finish();
             let outcome = converse(&mut client, capabilities, &mut session, &self.config);
             session.clean_up();
             outcome

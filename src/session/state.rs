@@ -20,6 +20,7 @@ use super::Sessions;
 use super::classify::{Effect, Statement};
 use super::counts::Counts;
 use super::hold::{Hold, Reason};
+use super::limits::IdleLimit;
 use super::local::Answer;
 use super::prepared::{Call, Preparing};
 use super::registry::Registered;
@@ -109,6 +110,7 @@ pub struct Session<'a> {
     pub(super) registered: Registered,
     /// When the command at hand came.
     pub(super) started: Instant,
+    pub(super) idle_limit: IdleLimit,
     pub(super) user: User,
     /// Where the statement at hand goes.
     pub(super) hostgroup: HostgroupId,
@@ -130,7 +132,13 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// A session after its login; None if the user has vanished meanwhile.
-    pub fn new(shared: &'a Sessions, socket: Socket, registered: Registered, login: Login) -> Option<Self> {
+    pub fn new(
+        shared: &'a Sessions,
+        socket: Socket,
+        registered: Registered,
+        idle_limit: IdleLimit,
+        login: Login,
+    ) -> Option<Self> {
         let users = shared.config.users();
         let user = users.get(&login.user)?.clone();
         let capabilities = login.capabilities;
@@ -142,6 +150,7 @@ impl<'a> Session<'a> {
             id: registered.entry.id,
             peer: registered.entry.client.ip(),
             registered,
+            idle_limit,
             started: Instant::now(),
             hostgroup: user.default_hostgroup,
             user,

@@ -92,6 +92,10 @@ impl Statements {
     pub fn get(&mut self, id: u32) -> Option<&mut Open> {
         self.open.get_mut(&id)
     }
+    /// The text of an open statement.
+    pub fn text(&self, id: u32) -> Option<&[u8]> {
+        self.open.get(&id).map(|open| open.text.sql())
+    }
     /// Takes one away.
     pub fn remove(&mut self, id: u32) -> Option<Open> {
         self.open.remove(&id)

@@ -148,3 +148,18 @@ fn shutdown_reaches_the_daemon() {
     assert_eq!(*f.daemon.commands.lock(), [ProcessCommand::ShutdownSlow, ProcessCommand::Shutdown]);
     f.error("PROXYSQL DANCE");
 }
+
+#[test]
+fn sessions_and_their_statements_are_killed_by_number() {
+    let f = fixture();
+    for sql in ["KILL CONNECTION 7", "kill  query 8;", "KILL 9"] {
+        f.ok(sql);
+    }
+    let expected =
+        [ProcessCommand::KillConnection(7), ProcessCommand::KillQuery(8), ProcessCommand::KillConnection(9)];
+    assert_eq!(*f.daemon.commands.lock(), expected);
+    for sql in ["KILL", "KILL CONNECTION", "KILL QUERY x", "KILL 5000000000", "KILL -1"] {
+        f.error(sql);
+    }
+    assert_eq!(f.daemon.commands.lock().len(), 3);
+}

@@ -140,3 +140,42 @@ fn short_rows_read_as_null() {
     f.admin.register(LiveTable { name: "t", schema: Schema::Main, ddl, rows }).unwrap();
     assert_eq!(f.one("SELECT * FROM t"), "1|NULL");
 }
+
+#[test]
+fn the_process_list_has_its_own_statements() {
+    let f = fixture();
+    let row = |id, info: &str| {
+        let text = |text: &str| Value::Text(text.into());
+        vec![
+            Value::Int(1),
+            Value::Int(id),
+            text("app"),
+            text("shop"),
+            text("10.0.0.1"),
+            Value::Int(40_000),
+            Value::Int(3),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            text("Query"),
+            Value::Int(12),
+            text(info),
+            Value::Int(2),
+            Value::Null,
+        ]
+    };
+    let long = "x".repeat(300);
+    let rows = vec![row(5, &long)];
+    f.admin
+        .register(LiveTable {
+            name: "stats_mysql_processlist",
+            schema: Schema::Stats,
+            ddl: ddl::STATS_MYSQL_PROCESSLIST,
+            rows: Arc::new(move || rows.clone()),
+        })
+        .unwrap();
+    let shown = |info: &str| format!("5|app|shop|3|Query|12|{info}");
+    assert_eq!(f.rows("SHOW PROCESSLIST"), [shown(&long[..100])]);
+    assert_eq!(f.rows("show full processlist"), [shown(&long)]);
+}

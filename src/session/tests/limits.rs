@@ -181,6 +181,18 @@ fn an_idle_client_is_told_and_disconnected() {
 }
 
 #[test]
+fn a_session_says_how_long_it_may_be_idle() {
+    let world = World::new();
+    let mut client = raw_client(&world);
+    for sql in ["SET interactive_timeout=1", "SET wait_timeout=1"] {
+        send(&mut client, sql);
+        let answer = client.channel.read_packet(1000, Duration::from_secs(20)).unwrap();
+        assert_eq!(answer.first(), Some(&0), "{sql}");
+    }
+    assert_eq!(error_of(&mut client), 4031);
+}
+
+#[test]
 fn transactions_have_limits_open_and_idle() {
     let world = World::new();
     let hours = |hours: u64| Duration::from_secs(hours * 3600);
