@@ -16,6 +16,7 @@ mod relay;
 mod results;
 mod servers;
 mod setup;
+mod state;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,6 +41,11 @@ const CHECKS: &[Check] = &[
     ("the statement of a client that vanished is killed", limits::vanished_client),
     ("a user's max_connections", limits::limit_of_a_user),
     ("the process list says why a connection is kept", limits::process_list),
+    ("settings follow their session", state::settings_follow_their_session),
+    ("collations of any id", state::collations),
+    ("locks without autocommit", state::locks_without_autocommit),
+    ("nothing is left for the next session", state::nothing_is_left),
+    ("what the last statement left", state::what_the_last_statement_left),
     ("every column type", results::column_types),
     ("statements that return no rows", results::statements_without_rows),
     ("errors, also in the middle of a result", results::errors),

@@ -55,7 +55,21 @@ fn same_packets(lab: &Lab, route: &Route, statements: &[String]) -> Vec<Packet> 
     direct
 }
 
+/// Packets as far as they must be the same: the EOF after column definitions has status flags that describe the whole
+/// result, which a server that does without that EOF tells at the end alone.
+fn comparable(packets: &[Packet]) -> Vec<Packet> {
+    let definition = |packet: &Packet| packet.payload.starts_with(b"\x03def");
+    let mut packets = packets.to_vec();
+    for at in 1..packets.len() {
+        if definition(&packets[at - 1]) && packets[at].payload.len() == 5 && packets[at].payload[0] == 0xFE {
+            packets[at].payload.truncate(3);
+        }
+    }
+    packets
+}
+
 fn assert_same(direct: &[Packet], through: &[Packet], what: &str) {
+    let (direct, through) = (&comparable(direct), &comparable(through));
     let common = direct.iter().zip(through).take_while(|(a, b)| a == b).count();
     let context = &direct[common.saturating_sub(2)..common];
     assert!(

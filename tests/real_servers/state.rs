@@ -1,0 +1,204 @@
+//! What a session has set goes with it from connection to connection, and to no other session.
+
+use std::thread;
+
+use mysql::prelude::{FromRow, Queryable};
+use mysql::{Conn, Error};
+
+use crate::servers::Kind;
+use crate::setup::{Lab, Route};
+
+/// A route of its own to each server, over at most so many connections.
+fn narrow(lab: &Lab, name: &str, max_connections: u32) -> [Route; 2] {
+    [Kind::MySql, Kind::MariaDb].map(|kind| {
+        // Names and numbers live as long as the test.
+        let user: &'static str = format!("{name}_{kind:?}").to_lowercase().leak();
+        let hostgroup =
+            100 + 2 * name.len() as u16 + max_connections as u16 * 100 + u16::from(kind == Kind::MySql);
+        let route = Route { user, hostgroup, kind, use_ssl: false };
+        lab.add(&route);
+        let mut admin = lab.admin();
+        let limit = format!(
+            "UPDATE mysql_servers SET max_connections={max_connections} WHERE hostgroup_id={hostgroup}"
+        );
+        admin.query_drop(limit).unwrap();
+        admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap();
+        route
+    })
+}
+
+fn row<T: FromRow>(conn: &mut Conn, sql: &str) -> T {
+    conn.query_first(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).unwrap()
+}
+
+fn run(conn: &mut Conn, statements: &[&str]) {
+    for sql in statements {
+        conn.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+}
+
+fn code(conn: &mut Conn, sql: &str) -> u16 {
+    match conn.query_drop(sql) {
+        Err(Error::MySqlError(error)) => error.code,
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+const SHOW: &str = "SELECT CONCAT_WS('|', @@time_zone, @@sql_mode, @@collation_connection, \
+                    IFNULL(@@character_set_results, 'NULL'), @@autocommit + 0, @@group_concat_max_len, DATABASE())";
+
+/// Sessions that take turns on one connection, each with its own settings.
+pub fn settings_follow_their_session(lab: &Lab) {
+    for route in narrow(lab, "turns", 1) {
+        let sets: [(&[&str], &str); 4] = [
+            (&["SET time_zone='+01:00'", "SET sql_mode='ANSI_QUOTES'"], "+01:00|ANSI_QUOTES"),
+            (&["SET NAMES gbk", "SET character_set_results=NULL"], "gbk_chinese_ci|NULL"),
+            (
+                &["SET NAMES latin1 COLLATE latin1_bin, group_concat_max_len=2000"],
+                "latin1_bin|latin1|1|2000|app",
+            ),
+            (&["SET autocommit=0", "SET NAMES binary", "USE information_schema"], "binary|binary|0|"),
+        ];
+        let mut sessions: Vec<_> =
+            sets.iter().map(|(set, part)| (lab.through(&route), *set, *part)).collect();
+        for (conn, set, _) in &mut sessions {
+            run(conn, set);
+        }
+        let plain: String = row(&mut lab.through(&route), SHOW);
+        assert!(plain.ends_with("|app") && !plain.contains("latin1_bin"), "{plain}");
+        for turn in 0..3 {
+            for (conn, _, part) in &mut sessions {
+                let shown: String = row(conn, SHOW);
+                assert!(shown.contains(*part), "{} turn {turn}: {shown}, not {part}", route.user);
+            }
+        }
+        for (conn, _, _) in &mut sessions {
+            conn.reset().unwrap();
+            let shown: String = row(conn, SHOW);
+            assert_eq!(shown.replace("information_schema", "app"), plain, "{} after a reset", route.user);
+        }
+    }
+}
+
+/// Collations with ids over 255, and the one that utf8mb4 means on this server.
+pub fn collations(lab: &Lab) {
+    let [mysql, mariadb] = narrow(lab, "collate", 1);
+    for (route, collation) in [(mysql, "utf8mb4_ja_0900_as_cs"), (mariadb, "utf8mb4_uca1400_as_cs")] {
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut one, &[&format!("SET NAMES utf8mb4 COLLATE {collation}")]);
+        run(&mut other, &["SET NAMES utf8mb4"]);
+        let default: String = row(&mut other, "SELECT @@collation_connection");
+        let mut direct = lab.servers.dba(route.kind);
+        run(&mut direct, &["SET NAMES utf8mb4"]);
+        assert_eq!(default, row::<String>(&mut direct, "SELECT @@collation_connection"));
+        assert_eq!(row::<String>(&mut one, "SELECT @@collation_connection"), collation);
+        assert_eq!(row::<String>(&mut other, "SELECT @@collation_connection"), default);
+    }
+}
+
+/// With autocommit off a lock lives until COMMIT, and autocommit stays off on the next connection.
+pub fn locks_without_autocommit(lab: &Lab) {
+    for route in narrow(lab, "locks", 2) {
+        let (mut holder, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut holder, &["CREATE TABLE app.l (id INT PRIMARY KEY, v INT) ENGINE=InnoDB"]);
+        run(&mut holder, &["INSERT INTO app.l VALUES (1, 1), (2, 2)", "SET autocommit=0"]);
+        assert_eq!(row::<u8>(&mut holder, "SELECT @@autocommit"), 0);
+        run(&mut holder, &["SELECT * FROM app.l WHERE id = 1 FOR UPDATE"]);
+        run(&mut other, &["SET innodb_lock_wait_timeout=1"]);
+        assert_eq!(code(&mut other, "UPDATE app.l SET v = 5 WHERE id = 1"), 1205);
+        run(&mut holder, &["COMMIT"]);
+        run(&mut other, &["UPDATE app.l SET v = 5 WHERE id = 1"]);
+        assert_eq!(row::<u8>(&mut holder, "SELECT @@autocommit"), 0);
+        run(&mut holder, &["UPDATE app.l SET v = 6 WHERE id = 1"]);
+        drop(holder);
+        assert_eq!(row::<u8>(&mut other, "SELECT v FROM app.l WHERE id = 1"), 5, "it was rolled back");
+        run(&mut other, &["DROP TABLE app.l"]);
+    }
+}
+
+/// What a session leaves is gone when the next one gets its connection.
+pub fn nothing_is_left(lab: &Lab) {
+    for route in narrow(lab, "leaves", 1) {
+        lab.servers.dba(route.kind).query_drop("DROP FUNCTION IF EXISTS app.f").unwrap();
+        run(
+            &mut lab.servers.dba(route.kind),
+            &[
+                "CREATE TABLE app.kept (id INT PRIMARY KEY) ENGINE=InnoDB",
+                "CREATE FUNCTION app.f() RETURNS INT DETERMINISTIC BEGIN SET @in_function = 7; SET time_zone='+05:00'; RETURN 1; END",
+                "CREATE PROCEDURE app.p() BEGIN SELECT 5 INTO @in_procedure; SET SESSION group_concat_max_len = 55; END",
+            ],
+        );
+        let plain: String = row(&mut lab.through(&route), SHOW);
+        let left: [&[&str]; 9] = [
+            &["SET @x = 1"],
+            &["SELECT 5 INTO @x"],
+            &["SELECT app.f()"],
+            &["CALL app.p()"],
+            &["CREATE TEMPORARY TABLE app.gone (a INT)"],
+            &["SELECT GET_LOCK('lock', 1)"],
+            &["BEGIN", "INSERT INTO app.kept VALUES (1)"],
+            &["SET autocommit=0", "INSERT INTO app.kept VALUES (1)"],
+            &["SET timestamp=5", "PREPARE s FROM 'SELECT 1'", "LOCK TABLES app.kept WRITE"],
+        ];
+        for statements in left {
+            let mut session = lab.through(&route);
+            run(&mut session, statements);
+            drop(session);
+            let mut next = lab.through(&route);
+            let what = format!("{} after {statements:?}", route.user);
+            let variables = "SELECT @x IS NULL AND @in_function IS NULL AND @in_procedure IS NULL \
+                             AND IS_FREE_LOCK('lock') AND @@timestamp > 5";
+            assert_eq!(row::<u8>(&mut next, variables), 1, "{what}");
+            assert_eq!(row::<String>(&mut next, SHOW), plain, "{what}");
+            assert_eq!(code(&mut next, "SELECT * FROM app.gone"), 1146, "{what}");
+            assert_eq!(code(&mut next, "EXECUTE s"), 1243, "{what}");
+            assert_eq!(row::<u8>(&mut next, "SELECT COUNT(*) FROM app.kept"), 0, "{what}");
+        }
+        run(
+            &mut lab.servers.dba(route.kind),
+            &["DROP TABLE app.kept", "DROP FUNCTION app.f", "DROP PROCEDURE app.p"],
+        );
+    }
+}
+
+/// More sessions than connections: what a statement left is read by its own session.
+pub fn what_the_last_statement_left(lab: &Lab) {
+    for route in narrow(lab, "last", 2) {
+        run(
+            &mut lab.servers.dba(route.kind),
+            &["CREATE TABLE app.ids (id INT PRIMARY KEY AUTO_INCREMENT, tag INT) ENGINE=InnoDB"],
+        );
+        thread::scope(|scope| {
+            for tag in 0..4u32 {
+                let (lab, route) = (&lab, &route);
+                scope.spawn(move || {
+                    let mut conn = lab.through(route);
+                    for _ in 0..15 {
+                        read_what_was_left(&mut conn, tag);
+                    }
+                });
+            }
+        });
+        run(&mut lab.servers.dba(route.kind), &["DROP TABLE app.ids"]);
+    }
+}
+
+fn read_what_was_left(conn: &mut Conn, tag: u32) {
+    run(conn, &[&format!("INSERT INTO app.ids (tag) VALUES ({tag})")]);
+    let id: u32 = row(conn, "SELECT LAST_INSERT_ID()");
+    run(conn, &["DO 1"]);
+    let found: u32 = row(conn, "SELECT tag FROM app.ids WHERE id = LAST_INSERT_ID()");
+    assert_eq!(found, tag, "the id {id}");
+    let rows = tag as usize + 2;
+    let union = vec!["SELECT 1"; rows].join(" UNION ALL ");
+    run(conn, &[&union]);
+    assert_eq!(row::<usize>(conn, "SELECT FOUND_ROWS()"), rows);
+    run(conn, &[&format!("INSERT INTO app.ids (tag) VALUES {}", vec!["(99)"; rows].join(","))]);
+    assert_eq!(row::<usize>(conn, "SELECT ROW_COUNT()"), rows);
+    run(conn, &[&format!("SELECT CAST('{tag}x' AS SIGNED)")]);
+    let (_, _, text): (String, u32, String) = row(conn, "SHOW WARNINGS");
+    assert!(text.contains(&format!("'{tag}x'")), "{text}");
+    assert_eq!(code(conn, &format!("SELECT * FROM app.missing{tag}")), 1146);
+    let (_, _, text): (String, u32, String) = row(conn, "SHOW ERRORS");
+    assert!(text.contains(&format!("missing{tag}")), "{text}");
+}
