@@ -67,7 +67,7 @@ impl Ticket {
         };
         let mut backend = Backend::connect_watched(&options, |socket| self.watch(socket))?;
         backend.track(&variables::reported(), deadline)?;
-        backend.channel.stream().socket().set_timeouts(Some(TICK), Some(WRITE_TIMEOUT))?;
+        backend.channel.stream().socket().set_timeouts(Some(TICK), Some(WRITE_TIMEOUT));
         Ok(backend)
     }
     /// Lets the pool cut the attempt. A pool that closes after this sees the socket; one that closed before is seen here.

@@ -7,7 +7,6 @@ use super::state::{Session, Step, TRANSACTION};
 use crate::pool::Profile;
 use admin::Variables;
 use parking_lot::Mutex;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,10 +77,10 @@ pub struct IdleLimit {
 
 impl IdleLimit {
     /// The configured one, in force on the client's socket from now on. It limits writes as well.
-    pub fn new(variables: &Variables, socket: &Socket) -> io::Result<Self> {
+    pub fn new(variables: &Variables, socket: &Socket) -> Self {
         let limit = variables.wait_timeout.max(SHORTEST);
-        socket.set_timeouts(Some(limit), Some(limit))?;
-        Ok(Self { configured: limit, in_force: limit, profile: None })
+        socket.set_timeouts(Some(limit), Some(limit));
+        Self { configured: limit, in_force: limit, profile: None }
     }
     /// Follows what the session has set. True if it has set anything since it was asked last.
     fn follow(&mut self, profile: &Arc<Profile>, socket: &Socket) -> bool {
@@ -91,8 +90,8 @@ impl IdleLimit {
         // Servers go by wait_timeout alone; interactive_timeout is only what it begins as.
         let seconds = profile.get("wait_timeout").and_then(|value| value.trim_matches('\'').parse().ok());
         let limit = seconds.map_or(self.configured, |seconds| Duration::from_secs(seconds).max(SHORTEST));
-        // A socket that takes no limit is broken, which the next read tells.
-        if limit != self.in_force && socket.set_timeouts(Some(limit), Some(self.configured)).is_ok() {
+        if limit != self.in_force {
+            socket.set_timeouts(Some(limit), Some(self.configured));
             self.in_force = limit;
         }
         self.profile = Some(Arc::clone(profile));

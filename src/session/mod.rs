@@ -87,7 +87,7 @@ impl Sessions {
         let Accepted { socket, peer, id } = accepted;
         let admission = Admission::new(accounts, self, socket.clone(), peer, id);
         let outcome = login(socket.clone(), id, options, &admission).and_then(|(mut client, login)| {
-            let idle_limit = IdleLimit::new(&self.config.variables(), &socket)?;
+            let idle_limit = IdleLimit::new(&self.config.variables(), &socket);
             let capabilities = login.capabilities;
             let Some(registered) = admission.into_registered() else { return Ok(()) };
             let Some(mut session) = Session::new(self, socket, registered, idle_limit, login) else {

@@ -5,7 +5,7 @@ mod compression;
 
 use crate::WireError;
 use crate::packet::{HEADER, MAX_PAYLOAD, parse_header, put_framed};
-use crate::socket::{Socket, Stream};
+use crate::socket::{Buffered, Socket, Stream};
 pub use compression::Algorithm;
 use compression::Compression;
 use std::io::{self, Read, Write};
@@ -29,7 +29,6 @@ pub struct Channel {
     end: usize,
     output: Vec<u8>,
     sequence: u8,
-    read_ahead: bool,
 }
 
 /// Where a packet lies in the read buffer.
@@ -62,28 +61,20 @@ impl Channel {
             end: 0,
             output: Vec::new(),
             sequence: 0,
-            read_ahead: true,
         }
     }
     /// The stream below.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
-    /// Whether reads may take more than the packet at hand. Not before TLS is decided: what follows an SSLRequest belongs
-    /// to TLS.
-    pub(crate) fn set_read_ahead(&mut self, on: bool) {
-        self.read_ahead = on;
-    }
-    /// Exchanges the stream, as TLS does in the middle of a login; the sequence goes on.
+    /// Exchanges the stream, as TLS does in the middle of a login; the sequence goes on. What has come already is TLS's.
     pub(crate) fn upgrade(
         self,
-        wrap: impl FnOnce(Socket) -> Result<Stream, WireError>,
+        wrap: impl FnOnce(Buffered) -> Result<Stream, WireError>,
     ) -> Result<Self, WireError> {
-        if self.start < self.end {
-            return Err(WireError::Malformed("bytes in clear where TLS should start"));
-        }
-        let stream = wrap(self.stream.socket().clone())?;
-        Ok(Self { sequence: self.sequence, read_ahead: self.read_ahead, ..Self::over(stream) })
+        let ahead = self.input.get(self.start..self.end).unwrap_or_default();
+        let stream = wrap(Buffered::new(self.stream.socket().clone(), ahead))?;
+        Ok(Self { sequence: self.sequence, ..Self::over(stream) })
     }
     /// Compresses what follows, both ways, as the login has agreed.
     pub(crate) fn compress(&mut self, algorithm: Algorithm) {
@@ -118,7 +109,7 @@ impl Channel {
     fn receive(&mut self, limit: usize, partial: Duration, headers: Headers) -> Result<Extent, WireError> {
         let mut patience = Patience::new(partial);
         let received = self.receive_parts(limit, headers, &mut patience);
-        patience.restore(self.stream.socket())?;
+        patience.restore(self.stream.socket());
         let packet = received?;
         self.start = packet.end;
         if let Some(compression) = &mut self.compression {
@@ -176,14 +167,13 @@ impl Channel {
         while self.end - self.start < wanted {
             let present = self.end - self.start;
             if present > 0 || self.compression.as_ref().is_some_and(|inside| inside.buffered() > 0) {
-                patience.begin(self.stream.socket())?;
+                patience.begin(self.stream.socket());
             }
             if present == 0 || self.end == self.input.len() {
                 // Memory follows what has really come, so that a header alone cannot claim 16 MiB.
                 self.make_room(wanted.min((2 * present).max(FIRST_BUFFER)));
             }
-            let most = if self.read_ahead { usize::MAX } else { wanted - present };
-            match self.read_once(most) {
+            match self.read_once() {
                 Err(WireError::Closed) if present > 0 => {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
                 }
@@ -207,10 +197,9 @@ impl Channel {
             self.input.resize(wanted, 0);
         }
     }
-    /// One read of at most `most` bytes into the free end of the buffer. It may bring nothing where packets are compressed.
-    fn read_once(&mut self, most: usize) -> Result<(), WireError> {
-        let end = self.input.len().min(self.end.saturating_add(most));
-        let free = self.input.get_mut(self.end..end).unwrap_or_default();
+    /// One read into the free end of the buffer. It may bring nothing where packets are compressed.
+    fn read_once(&mut self) -> Result<(), WireError> {
+        let free = self.input.get_mut(self.end..).unwrap_or_default();
         if let Some(compression) = &mut self.compression {
             self.end += compression.read(&mut self.stream, free)?;
             return Ok(());
@@ -279,7 +268,7 @@ impl Channel {
             self.make_room(if filled { FORWARD_BUFFER } else { FIRST_BUFFER });
         }
         while self.start == self.end {
-            self.read_once(usize::MAX)?;
+            self.read_once()?;
         }
         Ok(self.input.get_mut(self.start..self.end).unwrap_or_default())
     }
@@ -350,17 +339,14 @@ impl Patience {
     fn new(partial: Duration) -> Self {
         Self { partial, idle: None }
     }
-    fn begin(&mut self, socket: &Socket) -> io::Result<()> {
-        if self.idle.is_some() || socket.has_deadline() {
-            return Ok(());
+    fn begin(&mut self, socket: &Socket) {
+        if self.idle.is_none() && !socket.has_deadline() {
+            self.idle = Some(socket.replace_read_timeout(Some(self.partial)));
         }
-        self.idle = Some(socket.stream().read_timeout()?);
-        socket.stream().set_read_timeout(Some(self.partial.max(Duration::from_millis(1))))
     }
-    fn restore(&mut self, socket: &Socket) -> io::Result<()> {
-        match self.idle.take() {
-            Some(idle) => socket.stream().set_read_timeout(idle),
-            None => Ok(()),
+    fn restore(&mut self, socket: &Socket) {
+        if let Some(idle) = self.idle.take() {
+            socket.replace_read_timeout(idle);
         }
     }
 }

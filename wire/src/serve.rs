@@ -45,7 +45,7 @@ pub fn serve(
     max_packet: usize,
     handler: &mut dyn QueryHandler,
 ) -> Result<(), WireError> {
-    channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT))?;
+    channel.stream().socket().set_timeouts(Some(IDLE_LIMIT), Some(WRITE_LIMIT));
     loop {
         channel.shrink();
         channel.reset_sequence();

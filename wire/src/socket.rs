@@ -1,6 +1,7 @@
 //! A TCP socket that several owners may hold: the thread that reads it, and whoever may have to close it.
 
-use crate::read_ahead::ReadAhead;
+mod stream;
+
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{SockRef, TcpKeepalive};
@@ -8,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+pub use stream::{Buffered, Stream};
 
 /// A shared handle on one TCP connection. Reading and writing is for one thread; closing is for any.
 #[derive(Debug, Clone)]
@@ -16,15 +18,18 @@ pub struct Socket(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     stream: TcpStream,
-    deadline: Mutex<Option<Deadline>>,
+    limits: Mutex<Limits>,
 }
 
-/// A deadline in force, and the time limits to go back to after it.
-#[derive(Debug, Clone, Copy)]
-struct Deadline {
-    at: Instant,
+/// Time limits as wanted, and as the system was last told. It is told at the next read or write that needs it, which
+/// spares most connections most of these calls.
+#[derive(Debug, Clone, Copy, Default)]
+struct Limits {
+    deadline: Option<Instant>,
     read: Option<Duration>,
     write: Option<Duration>,
+    told_read: Option<Duration>,
+    told_write: Option<Duration>,
 }
 
 /// Zero would mean "no limit" to the system.
@@ -32,13 +37,28 @@ const SHORTEST: Duration = Duration::from_millis(1);
 /// How long an idle peer may stay silent at TCP's level before it is asked for a sign of life.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
+/// A blocked write may look this often whether its time is up.
+const WRITE_TICK: Duration = Duration::from_secs(1);
+
 impl Socket {
     /// Takes over a stream, connected or about to be; sets TCP_NODELAY and keepalive.
     pub fn new(stream: TcpStream) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
-        SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
-        Ok(Self(Arc::new(Shared { stream, deadline: Mutex::new(None) })))
+        set_options(SockRef::from(&stream))?;
+        Ok(Self(Arc::new(Shared { stream, limits: Mutex::default() })))
+    }
+    /// Takes over an accepted stream, which has its options from the listener: those of [`Socket::prepare_listener`],
+    /// with the same `limit`.
+    pub(crate) fn accepted(stream: TcpStream, limit: Duration) -> Self {
+        let told = Some(limit);
+        let limits = Limits { told_read: told, told_write: told, ..Limits::default() };
+        Self(Arc::new(Shared { stream, limits: Mutex::new(limits) }))
+    }
+    /// Sets what the connections of a listener are to have: TCP_NODELAY, keepalive and time limits (socket(7): accepted
+    /// sockets inherit them on Linux).
+    pub(crate) fn prepare_listener(listener: &socket2::Socket, limit: Duration) -> io::Result<()> {
+        set_options(SockRef::from(listener))?;
+        listener.set_read_timeout(Some(limit))?;
+        listener.set_write_timeout(Some(limit))
     }
     /// The underlying stream, for `poll` and socket options.
     pub fn stream(&self) -> &TcpStream {
@@ -53,43 +73,46 @@ impl Socket {
         self.0.stream.peer_addr()
     }
     /// Read and write time limits for each system call; `None` waits for ever. While a deadline is set they wait for its end.
-    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) -> io::Result<()> {
-        if let Some(deadline) = self.0.deadline.lock().as_mut() {
-            (deadline.read, deadline.write) = (read, write);
-            return Ok(());
-        }
-        self.0.stream.set_read_timeout(read.map(|t| t.max(SHORTEST)))?;
-        self.0.stream.set_write_timeout(write.map(|t| t.max(SHORTEST)))
+    pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
+        let mut limits = self.0.limits.lock();
+        (limits.read, limits.write) = (read.map(|t| t.max(SHORTEST)), write.map(|t| t.max(SHORTEST)));
     }
-    /// Bounds every read and write until `None` is set: each is given the time left. It holds below TLS as well, so
-    /// that a handshake or a record that trickles in cannot outlast it.
+    /// Exchanges the read time limit, and returns the one before.
+    pub(crate) fn replace_read_timeout(&self, read: Option<Duration>) -> Option<Duration> {
+        std::mem::replace(&mut self.0.limits.lock().read, read.map(|t| t.max(SHORTEST)))
+    }
+    /// Bounds every read and write until `None` is set: none waits for much longer than the time left. It holds below
+    /// TLS as well, so that a handshake or a record that trickles in cannot outlast it.
     pub fn set_deadline(&self, deadline: Option<Instant>) {
-        let mut current = self.0.deadline.lock();
-        match (deadline, *current) {
-            (Some(at), Some(held)) => *current = Some(Deadline { at, ..held }),
-            (Some(at), None) => {
-                // A socket that cannot say its limits is broken, and the next read tells.
-                let read = self.0.stream.read_timeout().unwrap_or_default();
-                let write = self.0.stream.write_timeout().unwrap_or_default();
-                *current = Some(Deadline { at, read, write });
-            }
-            (None, Some(held)) => {
-                *current = None;
-                drop(current);
-                let _ = self.set_timeouts(held.read, held.write);
-            }
-            (None, None) => {}
-        }
+        self.0.limits.lock().deadline = deadline;
     }
     /// Whether a deadline is in force.
     pub(crate) fn has_deadline(&self) -> bool {
-        self.0.deadline.lock().is_some()
+        self.0.limits.lock().deadline.is_some()
     }
-    /// The time left, if there is a deadline.
-    fn time_left(&self) -> io::Result<Option<Duration>> {
-        let Some(deadline) = *self.0.deadline.lock() else { return Ok(None) };
-        let left = deadline.at.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left.max(SHORTEST))) }
+    /// Tells the system for how long the next read may wait. Whether it may be tried again when that time is over.
+    fn limit_read(&self) -> io::Result<bool> {
+        let mut limits = self.0.limits.lock();
+        let again = limits.deadline.is_some();
+        if let Some(told) = limits.change(limits.read, limits.told_read, |told, wanted| told == wanted)? {
+            self.0.stream.set_read_timeout(told)?;
+            limits.told_read = told;
+        }
+        Ok(again)
+    }
+    /// As `limit_read`; writes have `waited` already.
+    fn limit_write(&self, waited: Duration) -> io::Result<(bool, Duration)> {
+        let mut limits = self.0.limits.lock();
+        let serves = |told: Option<Duration>, wanted: Option<Duration>| {
+            told == wanted || told.is_some_and(|t| t >= WRITE_TICK && wanted.is_none_or(|wanted| t < wanted))
+        };
+        if let Some(told) = limits.change(limits.write, limits.told_write, serves)? {
+            self.0.stream.set_write_timeout(told)?;
+            limits.told_write = told;
+        }
+        let waited = waited.saturating_add(limits.told_write.unwrap_or_default());
+        let again = limits.deadline.is_some() || limits.write.is_none_or(|wanted| waited < wanted);
+        Ok((again, waited))
     }
     /// Ends the connection, or one direction of it, under the thread that uses it.
     pub fn shutdown(&self, how: Shutdown) {
@@ -105,137 +128,60 @@ impl Socket {
     }
 }
 
+impl Limits {
+    /// What the system is to be told, if that is not what it was `told`.
+    fn change(
+        &self,
+        wanted: Option<Duration>,
+        told: Option<Duration>,
+        serves: impl FnOnce(Option<Duration>, Option<Duration>) -> bool,
+    ) -> io::Result<Option<Option<Duration>>> {
+        let Some(at) = self.deadline else {
+            return Ok((!serves(told, wanted)).then_some(wanted));
+        };
+        let left = at.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // A wait that ends early goes on, and one may end a little late.
+        let near = told.is_some_and(|told| told >= left / 2 && told <= left + left / 4);
+        Ok((!near).then_some(Some(left.max(SHORTEST))))
+    }
+}
+
+fn set_options(socket: SockRef<'_>) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
+    socket.set_tcp_keepalive(&keepalive)
+}
+
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(left) = self.time_left()? {
-            self.0.stream.set_read_timeout(Some(left))?;
+        loop {
+            let again = self.limit_read()?;
+            match (&self.0.stream).read(buffer) {
+                Err(error) if again && error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
         }
-        (&self.0.stream).read(buffer)
     }
 }
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(left) = self.time_left()? {
-            self.0.stream.set_write_timeout(Some(left))?;
-        }
-        (&self.0.stream).write(bytes)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The byte stream under a connection: plain, or inside TLS.
-pub enum Stream {
-    /// No encryption.
-    Plain(Socket),
-    /// TLS over the same kind of socket.
-    Tls(Box<native_tls::TlsStream<Buffered>>),
-}
-
-/// A socket below TLS, which reads a record's header and its body one after the other.
-#[derive(Debug)]
-pub struct Buffered {
-    socket: Socket,
-    ahead: ReadAhead,
-}
-
-impl Buffered {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, ahead: ReadAhead::default() }
-    }
-}
-
-impl Read for Buffered {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.ahead.is_empty() {
-            if buffer.len() >= self.ahead.capacity() {
-                return self.socket.read(buffer);
+        let mut waited = Duration::ZERO;
+        loop {
+            let again;
+            (again, waited) = self.limit_write(waited)?;
+            match (&self.0.stream).write(bytes) {
+                Err(error) if again && error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
             }
-            self.ahead.fill(|free| self.socket.read(free))?;
         }
-        let count = buffer.len().min(self.ahead.len());
-        if let (Some(to), Some(from)) = (buffer.get_mut(..count), self.ahead.data().get(..count)) {
-            to.copy_from_slice(from);
-        }
-        self.ahead.consume(count);
-        Ok(count)
-    }
-}
-
-impl Write for Buffered {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.write(bytes)
     }
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-impl Stream {
-    /// The socket below.
-    pub fn socket(&self) -> &Socket {
-        match self {
-            Stream::Plain(socket) => socket,
-            Stream::Tls(tls) => &tls.get_ref().socket,
-        }
-    }
-    /// Whether bytes are encrypted on the wire.
-    pub fn is_encrypted(&self) -> bool {
-        matches!(self, Stream::Tls(_))
-    }
-    /// Bytes that wait inside TLS, decrypted or not, which `poll` on the socket does not see. An error of TLS shows at
-    /// the next read.
-    pub fn buffered(&self) -> usize {
-        match self {
-            Stream::Plain(_) => 0,
-            Stream::Tls(tls) => tls.buffered_read_size().unwrap_or(0) + tls.get_ref().ahead.len(),
-        }
-    }
-    /// Frees memory beyond what an idle connection needs.
-    pub(crate) fn shrink(&mut self) {
-        if let Stream::Tls(tls) = self {
-            tls.get_mut().ahead.shrink();
-        }
-    }
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Plain(socket) => socket.read(buffer),
-            Stream::Tls(tls) => match tls.read(buffer) {
-                Err(error) if is_unclean_close(&error) => Ok(0),
-                result => result,
-            },
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Stream::Plain(socket) => socket.write(bytes),
-            Stream::Tls(tls) => tls.write(bytes),
-        }
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Stream::Plain(socket) => socket.flush(),
-            Stream::Tls(tls) => tls.flush(),
-        }
-    }
-}
-
-/// Many MySQL clients close TCP without TLS's own goodbye, which OpenSSL 3 calls an error. The protocol above has
-/// its own framing, so that a cut inside a packet is still noticed.
-fn is_unclean_close(error: &io::Error) -> bool {
-    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<openssl::ssl::Error>());
-    let stack = cause.and_then(openssl::ssl::Error::ssl_error);
-    stack.is_some_and(|stack| {
-        stack.errors().iter().any(|e| e.reason().is_some_and(|r| r.contains("unexpected eof")))
-    })
 }
 
 #[cfg(test)]
@@ -253,15 +199,74 @@ pub(crate) mod tests {
 
     #[test]
     fn a_deadline_ends_a_read_and_gives_the_old_limits_back() {
-        let (mut client, _server) = pair();
-        client.set_timeouts(Some(Duration::from_secs(100)), None).unwrap();
+        let (mut client, mut server) = pair();
+        client.set_timeouts(Some(Duration::from_secs(100)), None);
         client.set_deadline(Some(Instant::now() + Duration::from_millis(20)));
-        let kind = client.read(&mut [0; 4]).unwrap_err().kind();
-        assert!(matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut));
+        assert_eq!(client.read(&mut [0; 4]).unwrap_err().kind(), io::ErrorKind::TimedOut);
         assert_eq!(client.read(&mut [0; 4]).unwrap_err().kind(), io::ErrorKind::TimedOut);
         client.set_deadline(None);
+        server.write_all(b"x").unwrap();
+        assert_eq!(client.read(&mut [0; 4]).unwrap(), 1);
         assert_eq!(client.stream().read_timeout().unwrap(), Some(Duration::from_secs(100)));
-        assert_eq!(client.stream().write_timeout().unwrap(), None);
+    }
+
+    #[test]
+    fn the_system_is_told_only_what_it_must_know() {
+        let (mut client, mut server) = pair();
+        let told = |socket: &Socket| {
+            [socket.stream().read_timeout().unwrap(), socket.stream().write_timeout().unwrap()]
+        };
+        let hour = Duration::from_secs(3600);
+        client.set_timeouts(Some(hour), Some(hour));
+        assert_eq!(told(&client), [None, None]);
+        client.write_all(b"x").unwrap();
+        assert_eq!(told(&client), [None, Some(hour)]);
+        client.set_deadline(Some(Instant::now() + hour));
+        server.write_all(b"xy").unwrap();
+        client.read_exact(&mut [0; 1]).unwrap();
+        let first = told(&client);
+        client.read_exact(&mut [0; 1]).unwrap();
+        client.write_all(b"x").unwrap();
+        assert_eq!(told(&client), first, "a limit that is near enough stays");
+    }
+
+    /// A peer that takes nothing: the write ends after its limit, whatever limit the system has.
+    #[test]
+    fn a_blocked_write_ends() {
+        for (told, limit) in [(None, 20), (Some(10), 30), (Some(1000), 20)] {
+            let (mut client, _server) = pair();
+            let told = told.map(Duration::from_millis);
+            client.stream().set_write_timeout(told).unwrap();
+            client.0.limits.lock().told_write = told;
+            client.set_timeouts(None, Some(Duration::from_millis(limit)));
+            let kind = loop {
+                match client.write(&[0; 1 << 16]) {
+                    Ok(_) => {}
+                    Err(error) => break error.kind(),
+                }
+            };
+            assert_eq!(kind, io::ErrorKind::WouldBlock);
+        }
+    }
+
+    #[test]
+    fn a_write_may_wait_longer_than_the_system_was_told() {
+        let (mut client, mut server) = pair();
+        client.0.limits.lock().told_write = Some(WRITE_TICK);
+        client.stream().set_write_timeout(Some(Duration::from_millis(5))).unwrap();
+        client.set_timeouts(None, None);
+        let reader = std::thread::spawn(move || {
+            // Begins when the writer has been stuck a few times.
+            std::thread::sleep(Duration::from_millis(50));
+            let mut total = 0;
+            while let Ok(count @ 1..) = server.read(&mut [0; 1 << 16]) {
+                total += count;
+            }
+            total
+        });
+        client.write_all(&[7; 20 << 20]).unwrap();
+        client.shutdown(Shutdown::Both);
+        assert_eq!(reader.join().unwrap(), 20 << 20);
     }
 
     #[test]

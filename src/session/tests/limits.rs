@@ -24,7 +24,7 @@ fn raw_client(world: &World) -> Backend {
     };
     let client = Backend::connect(&options).unwrap();
     let limit = Some(Duration::from_secs(20));
-    client.channel.stream().socket().set_timeouts(limit, limit).unwrap();
+    client.channel.stream().socket().set_timeouts(limit, limit);
     client
 }
 fn send(client: &mut Backend, sql: &str) {

@@ -157,7 +157,7 @@ fn unconnected(address: &SocketAddr) -> io::Result<Socket> {
     Socket::new(socket.into())
 }
 
-fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, WireError> {
+fn connect_tls(socket: Buffered, options: &ConnectOptions<'_>) -> Result<Stream, WireError> {
     /// Made once: it is the same for all servers, because certificates are not verified.
     static CONNECTOR: LazyLock<Result<native_tls::TlsConnector, String>> = LazyLock::new(|| {
         native_tls::TlsConnector::builder()
@@ -172,7 +172,7 @@ fn connect_tls(socket: Socket, options: &ConnectOptions<'_>) -> Result<Stream, W
     // An address is never sent as SNI.
     let address = options.address.ip().to_string();
     let name = if options.server_name.is_empty() { &address } else { options.server_name };
-    match connector.connect(name, Buffered::new(socket)) {
+    match connector.connect(name, socket) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
         Err(error) => Err(crate::tls::handshake_error(error)),
     }

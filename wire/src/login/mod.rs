@@ -99,7 +99,6 @@ pub fn login(
 ) -> Result<(Channel, Login), WireError> {
     let mut channel = Channel::new(socket);
     channel.set_deadline(Some(Instant::now() + options.timeout));
-    channel.set_read_ahead(false);
     let greeting = Greeting::new(connection_id, options)?;
     channel.queue(&greeting.to_payload());
     channel.flush()?;
@@ -124,7 +123,6 @@ pub fn login(
     if let Some(algorithm) = compression {
         channel.compress(algorithm);
     }
-    channel.set_read_ahead(true);
     channel.set_deadline(None);
     Ok((channel, login))
 }
@@ -143,8 +141,8 @@ fn receive_response<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Re
     }
 }
 
-fn accept_tls(socket: Socket, acceptor: &native_tls::TlsAcceptor) -> Result<Stream, WireError> {
-    match acceptor.accept(Buffered::new(socket)) {
+fn accept_tls(socket: Buffered, acceptor: &native_tls::TlsAcceptor) -> Result<Stream, WireError> {
+    match acceptor.accept(socket) {
         Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
         Err(error) => Err(crate::tls::handshake_error(error)),
     }

@@ -1,12 +1,10 @@
-//! Listeners and the threads behind them: one acceptor a listener, one reused thread a connection.
+//! Listeners and the threads behind them: each connection is accepted and served by one thread, which then waits for another.
 
-mod acceptor;
 mod connections;
+mod listener;
 
 use crate::socket::Socket;
-use acceptor::Acceptor;
 use connections::Connections;
-use parking_lot::Mutex;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
@@ -36,51 +34,37 @@ pub type ConnectionLimit = Arc<dyn Fn() -> usize + Send + Sync>;
 /// What to do with a connection. Runs on the connection's thread; a panic in it is logged and ends that connection alone.
 pub type Handler = Arc<dyn Fn(Accepted) + Send + Sync>;
 
-/// A running service. Threads that finish a connection wait for the next one (and end after 30 s without).
-pub struct Service {
-    spec: ServiceSpec,
-    limit: ConnectionLimit,
-    connections: Arc<Connections>,
-    acceptors: Mutex<Vec<Acceptor>>,
-}
+/// A running service. Threads that finish a connection wait for the next one; of those, most end when none comes.
+pub struct Service(Arc<Connections>);
 
 impl Service {
     /// A service without listeners yet.
     pub fn new(spec: ServiceSpec, limit: ConnectionLimit, handler: Handler) -> Self {
-        let connections = Arc::new(Connections::new(spec.clone(), handler));
-        Self { spec, limit, connections, acceptors: Mutex::default() }
+        Self(Arc::new(Connections::new(spec, limit, handler)))
     }
     /// Binds and accepts on one more address; returns the address really bound (port 0: any free one).
     pub fn listen(&self, address: SocketAddr) -> io::Result<SocketAddr> {
-        let name = format!("{}-accept", self.spec.name);
-        let acceptor = Acceptor::start(name, address, self.limit.clone(), self.connections.clone())?;
-        let bound = acceptor.address();
-        self.acceptors.lock().push(acceptor);
-        Ok(bound)
+        self.0.listen(address)
     }
     /// Stops accepting on an address; its connections go on.
     pub fn unlisten(&self, address: SocketAddr) {
-        let removed: Vec<_> =
-            self.acceptors.lock().extract_if(.., |acceptor| acceptor.address() == address).collect();
-        drop(removed);
+        self.0.unlisten(Some(address));
     }
     /// Addresses bound now.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.acceptors.lock().iter().map(Acceptor::address).collect()
+        self.0.addresses()
     }
     /// Connections open now.
     pub fn connections(&self) -> usize {
-        self.connections.open()
+        self.0.open()
     }
     /// Ends the service: no new connections, the read side of every socket is shut so that idle connections end at once and
     /// busy ones after their statement; those left after `grace` are cut. All threads are joined.
     pub fn stop(&self, grace: Duration) {
-        let acceptors = std::mem::take(&mut *self.acceptors.lock());
-        drop(acceptors);
-        self.connections.shutdown(Shutdown::Read);
-        self.connections.wait_until_none(grace);
-        self.connections.shutdown(Shutdown::Both);
-        self.connections.join();
+        self.0.shutdown(Shutdown::Read);
+        self.0.wait_until_none(grace);
+        self.0.shutdown(Shutdown::Both);
+        self.0.join();
     }
 }
 

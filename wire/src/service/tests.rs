@@ -2,7 +2,7 @@ use super::*;
 use crate::channel::Channel;
 use crate::{SqlError, WireError};
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -91,15 +91,75 @@ fn a_panic_ends_its_own_connection_alone() {
 
 #[test]
 fn a_thread_that_cannot_be_had_costs_only_its_connection() {
+    let (service, address, names) = reporting(10);
     // No machine has an address space for such a stack.
-    let spec = ServiceSpec { name: "test", stack: 1 << 62 };
-    let service = Service::new(spec, Arc::new(|| 10), Arc::new(|_| unreachable!()));
-    let address = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    let usual = std::mem::replace(&mut service.0.state.lock().spec.stack, 1 << 62);
     for _ in 0..2 {
         let mut refused = Channel::new(Socket::new(connect(address)).unwrap());
         let error = SqlError::from_payload(refused.read_packet(1000, PARTIAL).unwrap()).unwrap();
         assert_eq!(error.code, 1135);
         assert_eq!(service.connections(), 0);
+    }
+    assert!(service.listen("127.0.0.1:0".parse().unwrap()).is_err());
+    service.0.state.lock().spec.stack = usual;
+    let _served = connect(address);
+    next(&names);
+}
+
+#[test]
+fn clients_that_come_at_once_never_overrun_the_limit() {
+    const LIMIT: usize = 7;
+    let most = Arc::new(AtomicUsize::new(0));
+    let (now, seen) = (AtomicUsize::new(0), most.clone());
+    let (service, address) = start(LIMIT, move |mut accepted: Accepted| {
+        seen.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        let _ = accepted.socket.write_all(b"x");
+        drain(accepted.socket);
+        now.fetch_sub(1, Ordering::SeqCst);
+    });
+    let barrier = std::sync::Barrier::new(50);
+    let served = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..50 {
+            scope.spawn(|| {
+                barrier.wait();
+                for _ in 0..40 {
+                    let mut first = [0];
+                    connect(address).read_exact(&mut first).unwrap();
+                    served.fetch_add(usize::from(first == *b"x"), Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    assert!((1..=LIMIT).contains(&most.load(Ordering::SeqCst)));
+    assert!(served.load(Ordering::SeqCst) >= LIMIT);
+    eventually(|| service.connections() == 0);
+}
+
+#[test]
+fn few_threads_serve_many_connections() {
+    let (service, address, names) = reporting(10);
+    let seen: std::collections::HashSet<String> = (0..200)
+        .map(|_| {
+            let _client = connect(address);
+            next(&names)
+        })
+        .collect();
+    assert!(seen.len() < 20, "{} threads", seen.len());
+    drop(service);
+}
+
+#[test]
+fn an_address_is_free_at_once_even_while_its_connections_go_on() {
+    let (service, address, names) = reporting(10);
+    let _open = connect(address);
+    next(&names);
+    for _ in 0..20 {
+        service.unlisten(address);
+        assert!(TcpStream::connect(address).is_err());
+        assert_eq!(service.listen(address).unwrap(), address);
+        let _another = connect(address);
+        next(&names);
     }
 }
 
