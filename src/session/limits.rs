@@ -138,7 +138,7 @@ impl Session<'_> {
     }
     /// The command has ended; the entry says what is so until the next.
     pub fn finish(&mut self) {
-        let now = Instant::now();
+        let now = self.ended.take().unwrap_or_else(Instant::now);
         let profile = &self.want.profile;
         let changed = self.idle_limit.follow(profile, &self.socket);
         let in_transaction = self.status.intersects(TRANSACTION);

@@ -223,7 +223,7 @@ impl Session<'_> {
     }
     fn count_as(&mut self, hostgroup: i64, rows_affected: u64, rows_sent: u64) {
         let Some(Counted { digest, prepared }) = self.route.counted.take() else { return };
-        let ended = Instant::now();
+        let ended = *self.ended.get_or_insert_with(Instant::now);
         let tracked = self.shared.config.variables().query_digests.track_hostname;
         let key = Key {
             hostgroup,

@@ -108,8 +108,9 @@ pub struct Session<'a> {
     pub(super) id: u32,
     pub(super) peer: IpAddr,
     pub(super) registered: Registered,
-    /// When the command at hand came.
+    /// When the command at hand came, and when its answer had passed.
     pub(super) started: Instant,
+    pub(super) ended: Option<Instant>,
     pub(super) idle_limit: IdleLimit,
     pub(super) user: User,
     /// Where the statement at hand goes.
@@ -152,6 +153,7 @@ impl<'a> Session<'a> {
             registered,
             idle_limit,
             started: Instant::now(),
+            ended: None,
             hostgroup: user.default_hostgroup,
             user,
             want,
@@ -295,13 +297,12 @@ impl<'a> Session<'a> {
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
         let limits = Arc::clone(&self.shared.config.variables());
-        acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &limits).map_err(|failure| {
-            match failure {
+        acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &self.registered.entry, &limits)
+            .map_err(|failure| match failure {
                 Failure::Error(error) => Step::Answer(Answer::Error(error)),
                 Failure::ClientLeft => Step::End(None),
                 Failure::Closed => Step::End(Some(SqlError::shutdown())),
-            }
-        })
+            })
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {

@@ -1,5 +1,7 @@
 //! Getting a connection: take one, open one, or wait until that is possible. The one place where a statement waits for a server.
 
+use super::kill::interrupted;
+use super::registry::{Call, Entry};
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Backends, Lease, Offer, Refusal, Waiter, Want};
 use admin::Variables;
@@ -30,11 +32,13 @@ pub fn acquire(
     hostgroup: HostgroupId,
     want: &Want,
     client: &Socket,
+    entry: &Entry,
     limits: &Variables,
 ) -> Result<Lease, Failure> {
     let start = Instant::now();
     let deadline = start + limits.connect_timeout_server_max;
-    Search { backends, hostgroup, want, client, limits, start, deadline, waiter: None, failures: 0 }.run()
+    Search { backends, hostgroup, want, client, entry, limits, start, deadline, waiter: None, failures: 0 }
+        .run()
 }
 
 struct Search<'a> {
@@ -42,6 +46,7 @@ struct Search<'a> {
     hostgroup: HostgroupId,
     want: &'a Want,
     client: &'a Socket,
+    entry: &'a Entry,
     limits: &'a Variables,
     start: Instant,
     deadline: Instant,
@@ -107,7 +112,7 @@ impl Search<'_> {
         self.waiter = Some(queued.map_err(|error| Failure::Error(no_event(error)))?);
         Ok(())
     }
-    /// Sleeps for `time`, until the deadline, or until woken; notices a client that leaves.
+    /// Sleeps for `time`, until the deadline, or until woken; notices a client that leaves, and KILL.
     fn pause(&self, time: Duration) -> Result<(), Failure> {
         let until = self.deadline.min(Instant::now() + time);
         let stream = self.client.stream();
@@ -118,6 +123,9 @@ impl Search<'_> {
         if fds.first().is_some_and(|client| !client.revents().is_empty()) {
             // A daemon that stops has shut the read side of its clients, which looks the same.
             return Err(if self.backends.is_ending() { Failure::Closed } else { Failure::ClientLeft });
+        }
+        if self.entry.call() == Some(Call::KillQuery) {
+            return Err(Failure::Error(interrupted()));
         }
         if let Some(waiter) = &self.waiter {
             waiter.clear();

@@ -100,6 +100,19 @@ fn kill_connection_ends_the_session_and_its_statement() {
 }
 
 #[test]
+fn a_statement_that_waits_for_a_server_can_be_killed() {
+    let world = World::new();
+    world.set_usable(false);
+    let mut victim = raw_client(&world);
+    send(&mut victim, "SELECT ID");
+    eventually("it waits", || world.backends.waiting() == 1);
+    assert_eq!(processlist_rows(&world.registry)[0][11], Value::Text("Connect".into()));
+    world.client().query_drop(format!("KILL QUERY {}", victim.connection_id)).unwrap();
+    assert_eq!(error_of(&mut victim), 1317);
+    assert!(world.fake.control.texts().is_empty());
+}
+
+#[test]
 fn whom_a_client_may_kill() {
     let world = World::new();
     let (mut client, mut other) = (world.client(), world.client_as("other", None));
