@@ -126,7 +126,7 @@ pub fn global_rows(registry: &Registry, uptime: Duration) -> Vec<Vec<Value>> {
         ("ProxySQL_Uptime", uptime.as_secs()),
         ("Active_Transactions", transactions),
         ("Client_Connections_aborted", read(aborted)),
-        ("Client_Connections_connected", registry.len() as u64),
+        ("Client_Connections_connected", registry.sessions() as u64),
         ("Client_Connections_created", read(created)),
         ("Questions", registry.questions()),
         ("mysql_killed_backend_connections", read(killed_connections)),
@@ -144,7 +144,7 @@ pub fn statistics(registry: &Registry, uptime: Duration) -> String {
         "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  Flush tables: 0  \
          Open tables: 0  Queries per second avg: {average:.3}",
         uptime.as_secs(),
-        registry.len()
+        registry.sessions()
     )
 }
 

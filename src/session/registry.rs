@@ -307,7 +307,7 @@ impl Registry {
         self.table.lock().entries.values().cloned().collect()
     }
     /// How many sessions there are.
-    pub fn len(&self) -> usize {
+    pub fn sessions(&self) -> usize {
         self.table.lock().entries.len()
     }
     /// How many sessions a user has.

@@ -17,6 +17,9 @@ use crate::setup::{Lab, MARIADB, MYSQL, MYSQL_TLS, PASSWORD, ROUTES, Route, conn
 const SLOW: &str = "SELECT 'slowly' FROM (SELECT SLEEP(30)) t";
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// A client whose statement has ended, and how.
+type Ended = (Conn, Result<(), Error>);
+
 /// The error of a statement that was expected to fail.
 fn code(result: Result<(), Error>) -> u16 {
     match result {
@@ -25,7 +28,7 @@ fn code(result: Result<(), Error>) -> u16 {
     }
 }
 /// Starts the slow statement and waits until the server works on it.
-fn start_slow(lab: &Lab, route: &Route) -> (u32, JoinHandle<(Conn, Result<(), Error>)>) {
+fn start_slow(lab: &Lab, route: &Route) -> (u32, JoinHandle<Ended>) {
     let mut conn = lab.through(route);
     let id = conn.connection_id();
     let slow = std::thread::spawn(move || {

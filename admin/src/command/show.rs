@@ -53,7 +53,7 @@ fn processlist(rest: &str) -> Option<String> {
         Some(rest) => ("info", rest),
         None => ("substr(info, 1, 100) AS info", rest),
     };
-    (after(rest, "PROCESSLIST")? == "").then(|| {
+    after(rest, "PROCESSLIST")?.is_empty().then(|| {
         format!("SELECT SessionID, user, db, hostgroup, command, time_ms, {info} FROM stats.stats_mysql_processlist")
     })
 }

@@ -21,7 +21,7 @@ fn users_are_counted_while_they_are_there() {
     assert_eq!((registry.of_user("a"), registry.of_user("b")), (2, 0));
     second.change_user("a", 2).unwrap();
     drop((first, second));
-    assert_eq!((registry.of_user("a"), registry.len()), (0, 0));
+    assert_eq!((registry.of_user("a"), registry.sessions()), (0, 0));
     assert_eq!(registry.counters.refused_users.load(Ordering::Relaxed), 3);
 }
 

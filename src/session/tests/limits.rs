@@ -141,7 +141,7 @@ fn a_statement_over_its_time_is_killed() {
 fn the_statement_of_a_client_that_has_gone_is_killed() {
     let world = World::new();
     drop(running(&world));
-    eventually("the session ends", || world.registry.len() == 0);
+    eventually("the session ends", || world.registry.sessions() == 0);
     world.await_pool(0, 0);
     assert_eq!(kills(&world).len(), 1);
 }
@@ -150,7 +150,7 @@ fn the_statement_of_a_client_that_has_gone_is_killed() {
 fn it_is_left_alone_if_configuration_says_so() {
     let world = World::with(10, |variables| variables.kill_backend_connection_when_disconnect = false);
     drop(running(&world));
-    eventually("the session ends", || world.registry.len() == 0);
+    eventually("the session ends", || world.registry.sessions() == 0);
     world.await_pool(0, 0);
     assert!(kills(&world).is_empty());
     world.fake.control.statement.open();
@@ -174,7 +174,7 @@ fn a_client_that_takes_nothing_is_given_up() {
     let mut client = raw_client(&world);
     send(&mut client, "SELECT ROWS 1000");
     eventually("the session begins to write", || world.used() == 1);
-    eventually("it ends", || world.registry.len() == 0);
+    eventually("it ends", || world.registry.sessions() == 0);
     world.await_pool(0, 0);
 }
 
