@@ -252,6 +252,7 @@ impl Shared {
 
     fn traffic_listeners(&self, sessions: Arc<Sessions>) -> Listeners {
         let (options, accounts) = (self.options(), UserAccounts::new(Arc::clone(&self.config)));
+        let options = move || ServerOptions { capabilities: crate::session::CAPABILITIES, ..options() };
         let handler: Handler = Arc::new(move |accepted| sessions.serve(accepted, &options(), &accounts));
         let config = Arc::clone(&self.config);
         let limit: ConnectionLimit = Arc::new(move || config.variables().max_connections);

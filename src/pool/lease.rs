@@ -171,13 +171,10 @@ impl Lease {
     }
     fn restore(&mut self, wanted: &Arc<Profile>, deadline: Instant) -> Result<(), WireError> {
         let Connection { transport, profile, shared, .. } = &mut self.connection;
-        let set = profile.set_statement(wanted, transport);
-        let schema = wanted.schema.as_deref().filter(|_| profile.schema != wanted.schema);
-        let set = set.as_ref().map(|set| (Command::COM_QUERY, set.as_bytes()));
-        let schema = schema.map(|schema| (Command::COM_INIT_DB, schema.as_bytes()));
-        let requests: Vec<Request<'_>> = set.into_iter().chain(schema).collect();
+        let way = profile.way_to(wanted, transport);
+        let requests = way.requests();
         let mut answers = transport.exchange(&requests, SETTING_ANSWER, deadline)?.into_iter();
-        if set.is_some()
+        if way.set.is_some()
             && let Some(Err(error)) = answers.next()
         {
             // What of it is in force is not known: nobody shall have the connection after this.

@@ -1,12 +1,12 @@
 //! What makes a pooled connection fit a session: who it is logged in as, and what was set on it since.
 
-use super::variables::CHARACTER_SETS;
+use super::variables::{CHARACTER_SETS, OF_TEXTS};
 use mysql_common::collations::{Collation, CollationId};
 use std::borrow::Cow;
 use std::sync::Arc;
-use wire::CapabilityFlags;
 use wire::auth::Secret;
-use wire::backend::Backend;
+use wire::backend::{Backend, Request};
+use wire::{CapabilityFlags, Command};
 
 /// Capabilities that a server must know of, so that a connection of one class cannot serve a session of another.
 const CLASS: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
@@ -111,6 +111,21 @@ impl Profile {
     pub fn in_schema(&self, schema: Option<Arc<str>>) -> Self {
         Self { schema, ..self.clone() }
     }
+    /// The part of it that decides what the text of a statement means.
+    pub fn of_texts(&self) -> Self {
+        let variables = self.variables.iter().filter(|(name, _)| OF_TEXTS.contains(&&**name)).cloned();
+        Self { variables: variables.collect(), ..self.clone() }
+    }
+    /// The same but for that part, which is as in another. A schema cannot be taken away, so it stays where there is none.
+    pub fn with_texts_of(&self, other: &Self) -> Self {
+        let schema = other.schema.clone().or_else(|| self.schema.clone());
+        let mut changed = Self { schema, names: other.names.clone(), ..self.clone() };
+        changed.variables.retain(|(name, _)| !OF_TEXTS.contains(&&**name));
+        for (name, value) in &other.of_texts().variables {
+            changed.set(name, value);
+        }
+        changed
+    }
     /// The collation id of a login that needs no SET NAMES any more; `None` where the handshake cannot say it.
     pub fn login_collation(&self) -> Option<u16> {
         match self.names {
@@ -188,9 +203,30 @@ impl Profile {
         }
         (!parts.is_empty()).then(|| format!("SET {}", parts.join(", ")))
     }
+    /// The commands that bring a connection with this profile to the one that is `wanted`.
+    pub fn way_to<'a>(&self, wanted: &'a Self, server: &dyn Server) -> Way<'a> {
+        let schema = wanted.schema.as_deref().filter(|_| self.schema != wanted.schema);
+        Way { set: self.set_statement(wanted, server), schema }
+    }
     /// What SET NAMES has to say for a connection to have this profile's character set.
     pub fn names_statement(&self, server: &dyn Server) -> String {
         format!("SET NAMES {}", self.names.literal(server))
+    }
+}
+
+/// The way from one profile to another.
+pub struct Way<'a> {
+    /// A SET statement.
+    pub set: Option<String>,
+    /// The schema to enter after it.
+    pub schema: Option<&'a str>,
+}
+
+impl Way<'_> {
+    /// Its commands, in order.
+    pub fn requests(&self) -> Vec<Request<'_>> {
+        let set = self.set.iter().map(|set| (Command::COM_QUERY, set.as_bytes()));
+        set.chain(self.schema.map(|schema| (Command::COM_INIT_DB, schema.as_bytes()))).collect()
     }
 }
 
@@ -275,6 +311,27 @@ mod tests {
         }
         assert_eq!(Profile::login(None, 255).login_collation(), Some(255));
         assert_eq!(Profile::login(None, 303).login_collation(), None);
+    }
+
+    #[test]
+    fn what_a_text_means_can_be_had_for_a_moment() {
+        let mut here =
+            profile(Some("here"), &[("autocommit", "'OFF'"), ("sql_mode", "''"), ("time_zone", "'x'")]);
+        let there = profile(Some("there"), &[("sql_mode", "'ANSI'"), ("wait_timeout", "5")]).of_texts();
+        assert_eq!(there, profile(Some("there"), &[("sql_mode", "'ANSI'")]));
+        let moment = here.with_texts_of(&there);
+        assert_eq!(moment.schema.as_deref(), Some("there"));
+        assert_eq!(here.set_statement(&moment, &Fake(8)).unwrap(), "SET sql_mode='ANSI'");
+        assert_eq!(moment.set_statement(&here, &Fake(8)).unwrap(), "SET sql_mode=''");
+        here.set_names("latin1");
+        here.set("character_set_results", "NULL");
+        let moment = here.with_texts_of(&there);
+        assert!(
+            moment
+                .set_statement(&here, &Fake(8))
+                .unwrap()
+                .starts_with("SET NAMES latin1, character_set_results=NULL")
+        );
     }
 
     /// What a server makes of a SET statement: values by name, those of character sets after NAMES.

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_statement_used_longest_ago_makes_room() {
         let (texts, mut cache) = (StatementTexts::default(), StatementCache::default());
-        let open = ["a", "b", "c"].map(|sql| texts.get(sql.as_bytes(), &Arc::new(Profile::login(None, 45))));
+        let open = ["a", "b", "c"].map(|sql| texts.get(sql.as_bytes(), &Profile::login(None, 45)));
         cache.add(&open[0], statement(1), ONE, 2);
         cache.add(&open[1], statement(2), ONE, 2);
         assert_eq!(cache.find(&open[0], ONE), Some(statement(1)));
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_busy_statement_does_not_make_room() {
         let (texts, mut cache) = (StatementTexts::default(), StatementCache::default());
-        let open = ["a", "b"].map(|sql| texts.get(sql.as_bytes(), &Arc::new(Profile::login(None, 45))));
+        let open = ["a", "b"].map(|sql| texts.get(sql.as_bytes(), &Profile::login(None, 45)));
         cache.add(&open[0], statement(1), ONE, 1);
         cache.set_busy(&open[0], true);
         cache.add(&open[1], statement(2), ONE, 1);
@@ -180,9 +180,9 @@ mod tests {
     #[test]
     fn what_no_session_has_open_is_closed_and_what_a_reset_took_is_not() {
         let (texts, mut cache) = (StatementTexts::default(), StatementCache::default());
-        let kept = texts.get(b"kept", &Arc::new(Profile::login(None, 45)));
+        let kept = texts.get(b"kept", &Profile::login(None, 45));
         cache.add(&kept, statement(1), ONE, 9);
-        let dropped = texts.get(b"dropped", &Arc::new(Profile::login(None, 45)));
+        let dropped = texts.get(b"dropped", &Profile::login(None, 45));
         cache.add(&dropped, statement(2), ONE, 9);
         let second = Arc::clone(&dropped);
         drop(dropped);
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_session_does_not_meet_the_types_of_another() {
         let (texts, mut cache) = (StatementTexts::default(), StatementCache::default());
-        let text = texts.get(b"SELECT ?, ?", &Arc::new(Profile::login(None, 45)));
+        let text = texts.get(b"SELECT ?, ?", &Profile::login(None, 45));
         let found = |cache: &mut StatementCache, session, types: &[u8]| {
             cache.find(&text, Caller { session, types }).is_some()
         };

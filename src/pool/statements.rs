@@ -9,9 +9,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
-use wire::backend::{Backend, Request};
+use wire::WireError;
+use wire::backend::Backend;
 use wire::tracker::Prepared;
-use wire::{Command, WireError};
 
 /// The table of texts is searched for texts that are gone when it has grown to this, or to twice what was left last time.
 const FIRST_SWEEP: usize = 64;
@@ -27,17 +27,13 @@ pub(super) fn texts_gone() -> u64 {
 /// What a statement says, and where: the same text means something else in another schema or under another sql_mode.
 pub struct StatementText {
     sql: Box<[u8]>,
-    profile: Arc<Profile>,
+    profile: Profile,
 }
 
 impl StatementText {
     /// The SQL text.
     pub fn sql(&self) -> &[u8] {
         &self.sql
-    }
-    /// Schema and variables that it was prepared with.
-    pub fn profile(&self) -> &Profile {
-        &self.profile
     }
 }
 
@@ -62,7 +58,7 @@ struct Known {
 
 impl StatementTexts {
     /// The one text of its kind.
-    pub fn get(&self, sql: &[u8], profile: &Arc<Profile>) -> Arc<StatementText> {
+    pub fn get(&self, sql: &[u8], profile: &Profile) -> Arc<StatementText> {
         let hash = self.hasher.hash_one((sql, &profile.schema));
         let mut known = self.known.lock();
         known.sweep();
@@ -70,7 +66,7 @@ impl StatementTexts {
         let open =
             same_hash.iter().filter_map(Weak::upgrade).find(|t| *t.sql == *sql && t.profile == *profile);
         open.unwrap_or_else(|| {
-            let text = Arc::new(StatementText { sql: sql.into(), profile: Arc::clone(profile) });
+            let text = Arc::new(StatementText { sql: sql.into(), profile: profile.clone() });
             same_hash.push(Arc::downgrade(&text));
             text
         })
@@ -103,8 +99,11 @@ impl Connection<Backend> {
         if let Some(statement) = self.statements.find(text, caller) {
             return Ok(statement);
         }
-        let (before, after) = detour(&self.profile, &text.profile);
-        let statement = self.transport.prepare(&before, &text.sql, &after, deadline)?;
+        let moment = self.profile.with_texts_of(&text.profile);
+        let there = self.profile.way_to(&moment, &self.transport);
+        let back = moment.way_to(&self.profile, &self.transport);
+        let (there, back) = (there.requests(), back.requests());
+        let statement = self.transport.prepare(&there, &text.sql, &back, deadline)?;
         self.statements.add(text, statement, caller, limit);
         Ok(statement)
     }
@@ -117,17 +116,6 @@ impl Connection<Backend> {
     }
 }
 
-/// The commands that lead from one profile to another, and back.
-fn detour<'a>(here: &'a Profile, there: &'a Profile) -> (Vec<Request<'a>>, Vec<Request<'a>>) {
-    match (&here.schema, &there.schema) {
-        (Some(here), Some(there)) if here != there => {
-            (vec![(Command::COM_INIT_DB, there.as_bytes())], vec![(Command::COM_INIT_DB, here.as_bytes())])
-        }
-        // A schema cannot be taken away; a text that was prepared without one names it everywhere.
-        _ => (Vec::new(), Vec::new()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,8 +123,8 @@ mod tests {
     #[test]
     fn sessions_share_a_text_and_not_its_namesakes() {
         let texts = StatementTexts::default();
-        let plain = Arc::new(Profile::login(None, 45));
-        let elsewhere = Arc::new(Profile::login(Some("a"), 45));
+        let plain = Profile::login(None, 45);
+        let elsewhere = Profile::login(Some("a"), 45);
         let first = texts.get(b"SELECT 1", &plain);
         assert!(Arc::ptr_eq(&first, &texts.get(b"SELECT 1", &plain)));
         assert!(!Arc::ptr_eq(&first, &texts.get(b"SELECT 2", &plain)));
@@ -146,7 +134,7 @@ mod tests {
     #[test]
     fn texts_that_are_gone_are_forgotten() {
         let texts = StatementTexts::default();
-        let plain = Arc::new(Profile::login(None, 45));
+        let plain = Profile::login(None, 45);
         let kept = texts.get(b"kept", &plain);
         for number in 0..10_000 {
             texts.get(format!("SELECT {number}").as_bytes(), &plain);

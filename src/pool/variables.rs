@@ -4,6 +4,18 @@
 pub const CHARACTER_SETS: [&str; 4] =
     ["character_set_client", "character_set_connection", "character_set_results", "collation_connection"];
 
+/// Variables that decide what the text of a statement means, and the types of what it gives.
+pub const OF_TEXTS: [&str; 8] = [
+    "character_set_client",
+    "character_set_connection",
+    "collation_connection",
+    "default_collation_for_utf8mb4",
+    "div_precision_increment",
+    "old_mode",
+    "sql_auto_is_null",
+    "sql_mode",
+];
+
 /// Variables whose value is all there is to them: no effect on a running transaction, none on other sessions. In order.
 const RESTORABLE: [&str; 77] = [
     "auto_increment_increment",

@@ -49,9 +49,14 @@ impl Session<'_> {
             Command::COM_STMT_FETCH => return self.fetch(command),
             Command::COM_STMT_RESET => return self.reset_statement(command),
             Command::COM_STMT_CLOSE => return self.close_statement(command),
-            // Too long to be judged, or meant to leave something.
-            Command::COM_QUERY | Command::COM_SET_OPTION => Effect::Hold(Reason::State).into(),
-            Command::COM_FIELD_LIST => Statement::default(),
+            // Too long to be judged; able to lock all tables of a MariaDB.
+            Command::COM_QUERY | Command::COM_REFRESH => Effect::Hold(Reason::State).into(),
+            Command::COM_FIELD_LIST | Command::COM_PROCESS_INFO | Command::COM_DEBUG => Statement::default(),
+            Command::COM_SET_OPTION => return self.set_option(command),
+            Command::COM_CHANGE_USER => return Step::ChangeUser(argument.to_vec()),
+            Command::COM_BINLOG_DUMP | Command::COM_BINLOG_DUMP_GTID | Command::COM_REGISTER_SLAVE => {
+                return unsupported_command(code);
+            }
             _ => return unknown_command(),
         };
         if let Some(answer) = self.answer_here(&statement, argument) {
@@ -156,4 +161,10 @@ impl Session<'_> {
 
 fn unknown_command() -> Step {
     Step::Answer(Answer::Error(SqlError::unknown_command()))
+}
+
+/// What a proxy cannot pass on: a replica must talk to its server itself.
+fn unsupported_command(command: Command) -> Step {
+    let text = format!("{command:?} is not supported through a proxy: connect to the server itself");
+    Step::Answer(Answer::Error(SqlError::new(9003, "HY000", text)))
 }

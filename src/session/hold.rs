@@ -120,8 +120,6 @@ pub struct Hold {
     pub reasons: Reasons,
     /// The variable that [`Reason::Variable`] means.
     pub variable: Option<String>,
-    /// State that not even a reset undoes.
-    pub unresettable: bool,
     /// The next statement may read what the last one left.
     pub linger: bool,
     /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.

@@ -11,6 +11,8 @@ pub enum Answer {
     Ok,
     /// OK with an info text.
     Note(String),
+    /// EOF, or the OK that takes its place.
+    End,
     /// ERR.
     Error(SqlError),
     /// A bare text packet, as COM_STATISTICS has it.
@@ -25,6 +27,7 @@ impl Answer {
         match self {
             Self::Ok => reply.ok(0, 0, ""),
             Self::Note(text) => reply.ok(0, 0, &text),
+            Self::End => reply.end(),
             Self::Error(error) => reply.error(&error),
             Self::Text(text) => {
                 reply.channel.queue(text.as_bytes());

@@ -1,5 +1,6 @@
 //! One client: login, then statement by statement - route, lease, forward, release.
 
+mod change_user;
 mod classify;
 mod counts;
 mod dispatch;
@@ -15,6 +16,7 @@ mod processlist;
 mod registry;
 mod route;
 mod schema;
+mod set_option;
 mod settings;
 mod settle;
 mod state;
@@ -39,6 +41,7 @@ use state::{Session, Step};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use sweeper::Sweeper;
+use wire::auth::Accounts;
 use wire::channel::Channel;
 use wire::login::{ServerOptions, login};
 use wire::reply::Reply;
@@ -49,6 +52,10 @@ use wire::{CapabilityFlags, SqlError, WireError};
 const PARTIAL: Duration = Duration::from_secs(30);
 /// How long a client that is refused may go on sending before it is cut off.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+/// What the traffic port offers: a simple server's capabilities, and to have the client asked for its files if it offers them.
+pub const CAPABILITIES: CapabilityFlags =
+    wire::login::CAPABILITIES.union(CapabilityFlags::CLIENT_LOCAL_FILES);
 
 /// What every session shares.
 pub struct Sessions {
@@ -83,18 +90,18 @@ impl Sessions {
         self.started.elapsed()
     }
     /// Serves one client to its end, on its own thread.
-    pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn wire::auth::Accounts) {
+    pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
         let Accepted { socket, peer, id } = accepted;
         let admission = Admission::new(accounts, self, socket.clone(), peer, id);
         let outcome = login(socket.clone(), id, options, &admission).and_then(|(mut client, login)| {
             let idle_limit = IdleLimit::new(&self.config.variables(), &socket);
-            let capabilities = login.capabilities;
             let Some(registered) = admission.into_registered() else { return Ok(()) };
+            let registered = Arc::new(registered);
             let Some(mut session) = Session::new(self, socket, registered, idle_limit, login) else {
                 return Ok(());
             };
             session.finish();
-            let outcome = converse(&mut client, capabilities, &mut session, &self.config);
+            let outcome = converse(&mut client, &mut session, &self.config, options, accounts);
             session.clean_up();
             outcome
         });
@@ -117,9 +124,10 @@ impl Sessions {
 /// Command after command, until the client leaves or cannot be served further.
 fn converse(
     client: &mut Channel,
-    capabilities: CapabilityFlags,
     session: &mut Session<'_>,
     config: &Config,
+    options: &ServerOptions,
+    accounts: &dyn Accounts,
 ) -> Result<(), WireError> {
     loop {
         client.shrink();
@@ -138,10 +146,14 @@ fn converse(
         };
         let step = match step {
             Step::Relay(pending) => session.relay(client, pending),
+            Step::ChangeUser(argument) => {
+                session.change_user(client, &argument, options, accounts)?;
+                Step::Silent
+            }
             step => step,
         };
         session.finish();
-        let reply = Reply { channel: client, capabilities, status: session.status() };
+        let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
         match step {
             Step::Answer(answer) => answer.write(reply)?,
             Step::End(Some(error)) => {
@@ -150,7 +162,7 @@ fn converse(
                 return Ok(());
             }
             Step::End(None) => return Ok(()),
-            Step::Silent | Step::Relay(_) => {}
+            Step::Silent | Step::Relay(_) | Step::ChangeUser(_) => {}
         }
     }
 }

@@ -51,7 +51,7 @@ impl Session<'_> {
             [&[Command::COM_STMT_PREPARE as u8], text.as_slice()].concat()
         });
         let sql = rewritten.as_deref().map_or(sql, |payload| payload.get(1..).unwrap_or_default());
-        let text = self.shared.texts.get(sql, &self.want.profile);
+        let text = self.shared.texts.get(sql, &self.want.profile.of_texts());
         let role = Role::Prepare(Preparing { id: self.statements.next_id(), text, statement, routed });
         let rewritten = rewritten.as_deref().map(framed);
         let framed = rewritten.as_deref().unwrap_or(command.framed);
@@ -158,12 +158,18 @@ impl Session<'_> {
         }
         Step::Silent
     }
-    /// Notes what a command on a statement has led to.
-    pub(super) fn settle_statement(&mut self, role: Role, outcome: &Outcome) {
+    /// Notes what a command has led to.
+    pub(super) fn settle_role(&mut self, role: Role, outcome: &Outcome) {
         let Some(lease) = &mut self.lease else { return };
         let has = |flag| outcome.status.is_some_and(|status| status.contains(flag));
         let (id, cursor) = match role {
             Role::Plain => return,
+            Role::SetOption { multi_statements } => {
+                if outcome.error.is_none() {
+                    self.allow_multi_statements(multi_statements);
+                }
+                return;
+            }
             Role::Prepare(Preparing { id, text, statement, routed }) => {
                 if let Some(prepared) = outcome.prepared {
                     let caller = Caller { session: self.id, types: &[] };

@@ -9,7 +9,7 @@ use super::watch::Watch;
 use std::sync::Arc;
 use wire::channel::Channel;
 use wire::tracker::{Outcome, ResponseTracker, Sides};
-use wire::{Command, SqlError, StatusFlags, WireError};
+use wire::{SqlError, StatusFlags, WireError};
 
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
@@ -68,7 +68,7 @@ impl Session<'_> {
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
     fn settle(&mut self, pending: Pending, outcome: &Outcome) {
-        let Pending { command, statement, role, .. } = pending;
+        let Pending { statement, role, .. } = pending;
         let Some(lease) = &mut self.lease else { return };
         let before = lease.backend().status;
         if let Some(status) = outcome.status {
@@ -99,18 +99,24 @@ impl Session<'_> {
             Effect::Release(reason) if !failed => self.hold.reasons.remove(reason),
             Effect::Release(_) => {}
         }
-        if outcome.changes.state_changed && !explained {
+        if outcome.changes.state_changed && !explained && !self.was_elsewhere(outcome) {
             self.hold.add(Reason::State);
             outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
         }
         self.follow_transaction(outcome, before);
-        self.hold.unresettable |= command == Command::COM_SET_OPTION;
         self.note_readable(statement.read_by_next, outcome);
-        self.settle_statement(role, outcome);
+        self.settle_role(role, outcome);
         let delayed = !self.shared.config.variables().connection_delay_multiplex.is_zero();
         if !self.hold.linger && !delayed && !self.must_keep() {
             self.give_back();
         }
+    }
+    /// The server went to another schema and came back: it runs a prepared statement in the schema of its preparation.
+    fn was_elsewhere(&self, outcome: &Outcome) -> bool {
+        let changes = &outcome.changes;
+        changes.variables.is_empty()
+            && changes.schema.is_some()
+            && changes.schema.as_deref() == self.want.profile.schema.as_deref()
     }
     /// The session is in another schema; in none if its name is empty.
     fn enter_schema(&mut self, schema: &str) {

@@ -50,6 +50,8 @@ pub enum Step {
     Answer(Answer),
     /// The command was sent: pass the answer on.
     Relay(Pending),
+    /// COM_CHANGE_USER, with its argument.
+    ChangeUser(Vec<u8>),
     /// The command has no answer.
     Silent,
     /// The connection ends, with an error if there is one to tell.
@@ -64,7 +66,7 @@ pub struct Pending {
     pub(super) sent: u64,
 }
 
-/// What the answer to a command means for the session's prepared statements, named by the client's ids.
+/// What the answer to a command means beside what it says: statements are named by the client's ids.
 pub enum Role {
     /// Nothing.
     Plain,
@@ -76,6 +78,11 @@ pub enum Role {
     Fetch(u32),
     /// COM_STMT_RESET.
     Reset(u32),
+    /// COM_SET_OPTION.
+    SetOption {
+        /// What it says of several statements in one command.
+        multi_statements: bool,
+    },
 }
 
 /// A command to be sent.
@@ -107,7 +114,7 @@ pub struct Session<'a> {
     pub(super) socket: Socket,
     pub(super) id: u32,
     pub(super) peer: IpAddr,
-    pub(super) registered: Registered,
+    pub(super) registered: Arc<Registered>,
     /// When the command at hand came, and when its answer had passed.
     pub(super) started: Instant,
     pub(super) ended: Option<Instant>,
@@ -136,7 +143,7 @@ impl<'a> Session<'a> {
     pub fn new(
         shared: &'a Sessions,
         socket: Socket,
-        registered: Registered,
+        registered: Arc<Registered>,
         idle_limit: IdleLimit,
         login: Login,
     ) -> Option<Self> {
@@ -169,6 +176,10 @@ impl<'a> Session<'a> {
             counts: Counts::default(),
             route,
         })
+    }
+    /// What the client can.
+    pub fn capabilities(&self) -> CapabilityFlags {
+        self.capabilities
     }
     /// Status flags for answers of our own.
     pub fn status(&self) -> StatusFlags {
@@ -322,21 +333,18 @@ impl<'a> Session<'a> {
     /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
     pub fn clean_up(&mut self) {
         self.released = None;
-        if let Some(Parked { lease, hold, .. }) = self.parked.take() {
-            self.part_with(lease, &hold, true);
+        if let Some(Parked { lease, .. }) = self.parked.take() {
+            self.part_with(lease, true);
         }
         let dirty = self.hold.reasons.leave_something() || self.in_transaction() || self.user.fast_forward;
-        let hold = std::mem::take(&mut self.hold);
+        self.hold = Hold::default();
         if let Some(lease) = self.lease.take() {
-            self.part_with(lease, &hold, dirty);
+            self.part_with(lease, dirty);
         }
     }
-    fn part_with(&self, mut lease: Lease, hold: &Hold, dirty: bool) {
+    fn part_with(&self, mut lease: Lease, dirty: bool) {
         let time = self.shared.config.variables().connect_timeout_server;
-        if lease.is_retired()
-            || hold.unresettable
-            || dirty && lease.reset(self.collation, Instant::now() + time).is_err()
-        {
+        if lease.is_retired() || dirty && lease.reset(self.collation, Instant::now() + time).is_err() {
             return lease.backend().quit();
         }
         lease.release();

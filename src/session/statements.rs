@@ -149,7 +149,7 @@ mod tests {
     use crate::pool::{Profile, StatementTexts};
 
     fn open(parameters: u16) -> Open {
-        let text = StatementTexts::default().get(b"SELECT ?", &Arc::new(Profile::login(None, 45)));
+        let text = StatementTexts::default().get(b"SELECT ?", &Profile::login(None, 45));
         Open::new(text, Statement::default(), Arc::default(), parameters)
     }
 

@@ -168,10 +168,14 @@ fn commands_of_our_own_and_unknown_ones() {
     assert_eq!(value(&mut client, "select @@version_comment limit 1"), "(ProxySQL)");
     client.ping().unwrap();
     let mut raw = RawClient::login(&world);
-    for code in [0x11u8, 0x0c, 0x12, 0xfe, 0x55] {
+    const UNKNOWN: u16 = 1047;
+    const UNSUPPORTED: u16 = 9003;
+    let unknown = [0, 5, 6, 8, 0x0b, 0x0c, 0x0f, 0x10, 0x13, 0x14, 0x1d, 0x20, 0x21, 0x55, 0xfa, 0xfe];
+    let answers = unknown.map(|code| (code, UNKNOWN)).into_iter();
+    for (code, error) in answers.chain([0x12, 0x15, 0x1e].map(|code| (code, UNSUPPORTED))) {
         raw.command(&[code]);
         let answer = raw.answer();
-        assert_eq!(answer[..3], [0xff, 0x17, 0x04], "{code}: error 1047");
+        assert_eq!(answer[..3], [&[0xff][..], &error.to_le_bytes()].concat(), "{code}");
     }
     raw.command(b"");
     assert_eq!(raw.answer()[0], 0xff);
