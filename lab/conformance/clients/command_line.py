@@ -62,8 +62,8 @@ def printed(output):
 
 
 def can_run(script):
-    """The programs have one connection and no prepared statements."""
-    return all(step["kind"] == "move" or (step["kind"] == "text" and not step["on"]) for step in script["steps"])
+    """The programs have one connection and no prepared statements, and draw tables."""
+    return script["options"].get("tables") != "no" and all(step["kind"] == "move" or (step["kind"] == "text" and not step["on"]) for step in script["steps"])
 
 
 def run_script(client, script):

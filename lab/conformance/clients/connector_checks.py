@@ -40,6 +40,8 @@ class Driver:
         }
         if options.get("collation"):
             arguments["collation"] = options["collation"]
+        elif config["server"] == "mariadb" and "charset" not in options:
+            arguments["collation"] = "utf8mb4_general_ci"  # MariaDB does not know the driver's default
         arguments = {name: value for name, value in arguments.items() if value is not None}
         connection = mysql.connector.connect(**arguments)
         connection.conformance_statements = {}

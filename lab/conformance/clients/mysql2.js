@@ -76,7 +76,7 @@ class Context {
   }
 
   async connect(more = {}) {
-    const { tls, found_rows: found, database = config.schema, user = 'conf', ...rest } = { ...this.options, ...more };
+    const { tls, tables, found_rows: found, database = config.schema, user = 'conf', ...rest } = { ...this.options, ...more };
     const connection = mysql.createConnection({
       host: config.host, port: config.port, user, password: config.passwords[user], multipleStatements: true,
       database: database === '-' ? undefined : database, charset: 'utf8mb4', connectTimeout: 15_000, dateStrings: true,
