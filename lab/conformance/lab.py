@@ -95,7 +95,7 @@ class Servers:
 
     def fresh_schema(self, server, schema):
         self.sql(server, f"DROP DATABASE IF EXISTS {schema}; DROP DATABASE IF EXISTS {schema}_gone; "
-                         f"DROP USER IF EXISTS {schema}_made; CREATE DATABASE {schema}")
+                         f"DROP USER IF EXISTS {schema}_made; CREATE DATABASE {schema} CHARACTER SET utf8mb4")
 
     def warm_up(self, server):
         """Logs every account in once over TLS, so that caching_sha2_password knows it: some drivers cannot log in for

@@ -110,12 +110,12 @@ class Context:
             self.movers.append(connection)
 
     def direct(self):
-        """A connection of the administrator's to the server itself, whichever way the checks go."""
+        """A connection of the administrator's to the server itself, whichever way the checks go; its values are bytes."""
         import pymysql
 
         return pymysql.connect(
             host=self.config["host"], port=self.config["server_port"], user="dba", password="dba-secret",
-            autocommit=True, ssl_disabled=True, read_timeout=30)
+            autocommit=None, ssl_disabled=True, read_timeout=30, conv={}, use_unicode=False)
 
     def close(self):
         for connection in reversed(self.opened):

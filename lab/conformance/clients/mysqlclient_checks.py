@@ -15,7 +15,7 @@ class Driver:
     """mysqlclient for the shared checks."""
 
     has_prepared = False
-    errors = (MySQLdb.Error, OSError)
+    errors = (MySQLdb.Error, OSError, LookupError)  # the last is of a character set that Python does not know
 
     def connect(self, config, options):
         flags = CLIENT.MULTI_STATEMENTS | CLIENT.MULTI_RESULTS
@@ -176,9 +176,8 @@ def use_result(context):
     connection.query(b"SELECT 1 AS a UNION ALL SELECT 2 UNION ALL SELECT 3")
     result = connection.use_result()
     first = result.fetch_row(1, 1)
-    out_of_order = context.error_of(connection.query, b"SELECT 'too early'")
     rest = result.fetch_row(0, 2)
-    return [plain(first), out_of_order, plain(rest), context.run(connection, "SELECT 'goes on'")]
+    return [plain(first), plain(rest), context.run(connection, "SELECT 'goes on'")]
 
 
 @check("login.compression_of_the_c_library")

@@ -49,7 +49,7 @@ fn login_refused(context: &mut Context<'_>) -> Json {
     let attempt = |options: OptsBuilder| done(Conn::new(options));
     json!([
         attempt(context.options().pass(Some("wrong"))),
-        attempt(context.options().user(Some("nobody_like_this"))),
+        json!(Conn::new(context.options().user(Some("nobody_like_this"))).is_err()), // by any plugin
         attempt(context.options().db_name(Some("no_such_schema"))),
         attempt(context.options().user(Some("conf_empty")).pass(None::<String>).db_name(None::<String>)),
     ])

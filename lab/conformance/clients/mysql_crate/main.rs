@@ -195,7 +195,8 @@ fn main() {
         guarded(name, || context.run_script(script["steps"].as_array().unwrap()));
     }
     for (name, check) in checks::ALL {
-        if name.contains(config["only"].as_str().unwrap()) {
+        let possible = *name != "crate.login_tls" || config["server"] == "mysql"; // the MariaDB has no TLS
+        if possible && name.contains(config["only"].as_str().unwrap()) {
             let mut context = Context::new(&config, &json!({}));
             guarded(name, || check(&mut context));
         }
