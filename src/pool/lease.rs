@@ -13,7 +13,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
 use wire::backend::{Backend, Request};
-use wire::tracker::Prepared;
+use wire::tracker::{Notices, Prepared};
 use wire::{Command, WireError};
 
 /// Most bytes that the answer to a setting may have.
@@ -194,6 +194,7 @@ impl Lease {
         let Connection { transport, profile, statements, .. } = &mut self.connection;
         let fresh = profile.after_reset(collation);
         let names = fresh.names_statement(transport);
+        transport.tracking.iter_mut().for_each(Notices::reset);
         let track =
             transport.tracking.is_some().then(|| transport.tracking_statement(&variables::reported()));
         let mut requests: Vec<Request<'_>> = vec![(Command::COM_RESET_CONNECTION, b"")];

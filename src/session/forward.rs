@@ -103,7 +103,14 @@ fn pass(
         return Err(Failed::Server(WireError::Closed));
     }
     let queued = client.queued();
-    let Fed { progress, rewritten } = tracker.feed(bytes, client.output()).map_err(Failed::Server)?;
+    let Fed { progress, rewritten } = match tracker.feed(bytes, client.output()) {
+        Ok(fed) => fed,
+        Err(error) => {
+            // What was made of these bytes so far is no packet.
+            client.output().truncate(queued);
+            return Err(Failed::Server(error));
+        }
+    };
     let (used, is_end) = match progress {
         Progress::More => (bytes.len(), false),
         Progress::Done(used) => (used, true),

@@ -51,6 +51,9 @@ impl Session<'_> {
     /// Remembers the value of a variable, or keeps the connection if that cannot be had elsewhere.
     fn remember(&mut self, name: &str, value: Option<String>, before: StatusFlags) {
         if name.starts_with("session_track_") {
+            if let Some(notices) = self.lease.as_mut().and_then(|lease| lease.backend().tracking.as_mut()) {
+                notices.set_by_client(name);
+            }
             return self.hold.add(Reason::SessionTrack);
         }
         let profile = &self.want.profile;

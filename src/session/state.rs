@@ -396,4 +396,6 @@ pub const TRANSACTION: StatusFlags =
 /// promise more results, or changes of state in the packet.
 pub const LASTING: StatusFlags = TRANSACTION
     .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
-    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
+    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES)
+    // MariaDB's SERVER_STATUS_ANSI_QUOTES.
+    .union(StatusFlags::from_bits_retain(0x8000));

@@ -6,6 +6,7 @@
 // A step that fails is a test that fails.
 #![allow(clippy::unwrap_used)]
 
+mod capabilities;
 mod compression;
 mod connections;
 #[allow(dead_code)] // it serves others, too
@@ -54,6 +55,7 @@ const CHECKS: &[Check] = &[
     ("packets at the 16 MiB limit, both ways", results::packet_limit),
     ("a value of 20 MB, both ways", results::twenty_megabytes),
     ("memory stays bounded while a large result streams", results::bounded_memory),
+    ("every mix of DEPRECATE_EOF and SESSION_TRACK", capabilities::every_mix),
     ("the command-line clients", results::command_line_clients),
     ("the command-line clients, compressing", compression::command_line_clients),
     ("the command-line clients on the admin port", results::command_line_clients_on_the_admin_port),

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
+use wire::CapabilityFlags;
+
 /// One packet of the MySQL protocol: its sequence number and payload.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Packet {
@@ -34,7 +36,11 @@ impl Relay {
             .spawn(move || {
                 let (client, _) = listener.accept().unwrap();
                 drop(listener);
-                carry(client, TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap())
+                carry(
+                    client,
+                    TcpStream::connect((Ipv4Addr::LOCALHOST, port)).unwrap(),
+                    CapabilityFlags::empty(),
+                )
             })
             .unwrap();
         Self { port: own_port, thread }
@@ -51,7 +57,8 @@ impl Relay {
     }
 }
 
-fn carry(mut client: TcpStream, mut server: TcpStream) -> Vec<u8> {
+/// Carries one connection to its end; the server seems to lack the capabilities `hidden`. Returns what it has sent.
+pub fn carry(mut client: TcpStream, mut server: TcpStream, hidden: CapabilityFlags) -> Vec<u8> {
     let mut recorded = Vec::new();
     let mut from_client = client.try_clone().unwrap();
     let mut to_server = server.try_clone().unwrap();
@@ -60,7 +67,7 @@ fn carry(mut client: TcpStream, mut server: TcpStream) -> Vec<u8> {
         let _ = to_server.shutdown(Shutdown::Write);
     });
     let mut buffer = vec![0; 64 * 1024];
-    let greeting = greeting(&mut server);
+    let greeting = greeting(&mut server, hidden);
     recorded.extend_from_slice(&greeting);
     client.write_all(&greeting).unwrap();
     while let Ok(length @ 1..) = server.read(&mut buffer) {
@@ -76,21 +83,26 @@ fn carry(mut client: TcpStream, mut server: TcpStream) -> Vec<u8> {
     recorded
 }
 
-/// Reads the server's greeting and takes MariaDB's extended capabilities out of it: the daemon does not offer them, and
-/// only clients that have agreed on the same capabilities are sent the same bytes.
-fn greeting(server: &mut TcpStream) -> Vec<u8> {
+/// Reads the server's greeting and takes capabilities out of it, MariaDB's extended ones always: the daemon does not offer
+/// them, and only clients that have agreed on the same capabilities are sent the same bytes.
+fn greeting(server: &mut TcpStream, hidden: CapabilityFlags) -> Vec<u8> {
     let mut packet = vec![0; 4];
     server.read_exact(&mut packet).unwrap();
     packet.resize(4 + usize::from(packet[0]), 0);
     server.read_exact(&mut packet[4..]).unwrap();
     // Protocol::HandshakeV10: the version is the only part of variable length in front of them.
     let version = packet[5..].iter().position(|byte| *byte == 0).unwrap();
-    let extended = 5 + version + 1 + 4 + 8 + 1 + 2 + 1 + 2 + 2 + 1 + 6;
+    let low = 5 + version + 1 + 4 + 8 + 1;
+    let high = low + 2 + 1 + 2;
+    let extended = high + 2 + 1 + 6;
+    for (byte, hidden) in [low, low + 1, high, high + 1].into_iter().zip(hidden.bits().to_le_bytes()) {
+        packet[byte] &= !hidden;
+    }
     packet[extended..extended + 4].fill(0);
     packet
 }
 
-fn packets(mut bytes: &[u8]) -> Vec<Packet> {
+pub fn packets(mut bytes: &[u8]) -> Vec<Packet> {
     let mut found = Vec::new();
     while let [a, b, c, sequence, rest @ ..] = bytes {
         let length = usize::from(*a) | usize::from(*b) << 8 | usize::from(*c) << 16;

@@ -43,11 +43,16 @@ impl Lab {
 
     /// Creates the route's account on its server, which nobody has used yet, and tells the daemon of both.
     pub fn add(&self, route: &Route) {
+        self.add_at(route, self.servers.port(route.kind));
+    }
+
+    /// The same for a server that the daemon is to reach at `port`.
+    pub fn add_at(&self, route: &Route, port: u16) {
         let Route { user, hostgroup, kind, use_ssl } = route;
         let mut dba = self.servers.dba(*kind);
         dba.query_drop(format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{PASSWORD}'")).unwrap();
         dba.query_drop(format!("GRANT ALL ON app.* TO '{user}'@'%'")).unwrap();
-        let (port, use_ssl) = (self.servers.port(*kind), u8::from(*use_ssl));
+        let use_ssl = u8::from(*use_ssl);
         let mut admin = self.admin();
         for statement in [
             format!(

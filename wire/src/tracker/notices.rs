@@ -12,6 +12,16 @@ pub struct Notices {
     schema: bool,
     state_change: bool,
     transaction: Transaction,
+    own: Own,
+}
+
+/// Which of the variables the client has set itself: what they control passes as the server sends it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Own {
+    variables: bool,
+    schema: bool,
+    state_change: bool,
+    transaction: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,19 +51,41 @@ impl Notices {
             info if info.eq_ignore_ascii_case("CHARACTERISTICS") => Transaction::Characteristics,
             _ => Transaction::Off,
         };
-        Self { variables, schema: on(schema), state_change: on(state_change), transaction }
+        Self {
+            variables,
+            schema: on(schema),
+            state_change: on(state_change),
+            transaction,
+            own: Own::default(),
+        }
+    }
+    /// The client has set a session_track_* variable itself: from here on the server goes by its value.
+    pub fn set_by_client(&mut self, variable: &str) {
+        let own = &mut self.own;
+        match variable {
+            "session_track_system_variables" => own.variables = true,
+            "session_track_schema" => own.schema = true,
+            "session_track_state_change" => own.state_change = true,
+            "session_track_transaction_info" => own.transaction = true,
+            _ => {}
+        }
+    }
+    /// The session is a new one, which has set nothing yet.
+    pub fn reset(&mut self) {
+        self.own = Own::default();
     }
     fn admits(&self, entry: &Entry<'_>) -> bool {
         match entry.kind {
             Kind::Variables | Kind::Gtids | Kind::Unknown => true,
-            Kind::Schema => self.schema,
-            Kind::State => self.state_change,
-            Kind::Characteristics => self.transaction == Transaction::Characteristics,
-            Kind::Transaction => self.transaction != Transaction::Off,
+            Kind::Schema => self.schema || self.own.schema,
+            Kind::State => self.state_change || self.own.state_change,
+            Kind::Characteristics => self.transaction == Transaction::Characteristics || self.own.transaction,
+            Kind::Transaction => self.transaction != Transaction::Off || self.own.transaction,
         }
     }
     fn admits_variable(&self, name: &[u8]) -> bool {
         match &self.variables {
+            _ if self.own.variables => true,
             Variables::All => true,
             Variables::Listed(names) => names.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(name)),
         }
@@ -178,6 +210,19 @@ mod tests {
     fn gtids_and_unknown_entries_pass() {
         let data = b"\x03\x05\x00\x03a:7\x2A\x02xy";
         assert_eq!(admitted(&Notices::new("", "0", "0", "OFF"), data), data);
+    }
+
+    #[test]
+    fn what_the_client_has_set_is_left_to_the_server() {
+        let mut notices = Notices::new("", "0", "0", "OFF");
+        notices.set_by_client("session_track_schema");
+        assert_eq!(admitted(&notices, ALL), b"\x01\x04\x03app");
+        for variable in ["system_variables", "state_change", "transaction_info"] {
+            notices.set_by_client(&format!("session_track_{variable}"));
+        }
+        assert_eq!(admitted(&notices, ALL), ALL);
+        notices.reset();
+        assert!(admitted(&notices, ALL).is_empty());
     }
 
     proptest! {

@@ -38,7 +38,9 @@ impl Sides<'_> {
 const LASTING: StatusFlags = StatusFlags::SERVER_STATUS_IN_TRANS
     .union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY)
     .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
-    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
+    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES)
+    // MariaDB's SERVER_STATUS_ANSI_QUOTES.
+    .union(StatusFlags::from_bits_retain(0x8000));
 
 /// Status flags that MySQL gives a procedure's OUT parameters before their row, not after it.
 const PROMISES: StatusFlags =
@@ -175,7 +177,10 @@ impl<'a> Translation<'a> {
         let client_expects_eof =
             payload.first() == Some(&0xFE) && !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         if client_expects_eof {
-            return Ok(if ending.counts.is_some() { Form::Eof } else { Form::AsItIs });
+            // MariaDB's flag in an EOF is due to what we have asked the server to report.
+            let flagged = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED);
+            let hides = flagged && self.sides.notices.is_some();
+            return Ok(if ending.counts.is_some() || hides { Form::Eof } else { Form::AsItIs });
         }
         if ending.counts.is_none() {
             return Ok(Form::Ok { admitted: 0 });
@@ -190,6 +195,7 @@ impl<'a> Translation<'a> {
         let admitted = match self.sides.notices {
             _ if !client_tracks => Admitted::Part(0),
             None => Admitted::All,
+            Some(_) if data.is_empty() => Admitted::Part(0),
             Some(notices) => notices.admitted(data)?,
         };
         Ok(match admitted {
@@ -245,9 +251,10 @@ impl<'a> Translation<'a> {
 }
 
 impl Sides<'_> {
-    /// Whether an OK has session-track data.
+    /// Whether an OK has session-track data. MariaDB sets the flag in EOF packets as well, which have none.
     fn has_data(&self, ending: &Ending<'_>) -> bool {
-        self.server.contains(CapabilityFlags::CLIENT_SESSION_TRACK)
+        ending.counts.is_some()
+            && self.server.contains(CapabilityFlags::CLIENT_SESSION_TRACK)
             && ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED)
     }
 }

@@ -52,6 +52,17 @@ fn an_empty_result_has_the_status_of_its_end_twice() {
 }
 
 #[test]
+fn an_eof_that_claims_session_data_has_none() {
+    // SELECT with autocommit=0 on MariaDB.
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x21\x40", b"\x012", b"\xfe\0\0\x21\x40"];
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, b"\x012", b"\xfe\0\0\x21\0\0\0"];
+    becomes(COM_QUERY, sides(TRACKS, BOTH), classic, modern);
+    let nothing = Notices::new("", "0", "0", "OFF");
+    let hidden: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x21\x40", b"\x012", b"\xfe\0\0\x21\0"];
+    becomes(COM_QUERY, Sides { notices: Some(&nothing), ..sides(TRACKS, TRACKS) }, classic, hidden);
+}
+
+#[test]
 fn an_error_comes_where_rows_are_expected() {
     let error: &[u8] = b"\xff\xda\x04#21000Subquery returns more than 1 row";
     let modern: &[&[u8]] = &[b"\x01", COLUMN, error];
