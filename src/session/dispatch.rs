@@ -3,7 +3,7 @@
 use super::classify::{Effect, Statement, only_count};
 use super::counts::Counts;
 use super::hold::Reason;
-use super::kill::Kill;
+use super::kill::{Kill, not_preparable};
 use super::local::{self, Answer};
 use super::state::{Message, Pending, Role, Session, Step};
 use std::sync::Arc;
@@ -43,6 +43,9 @@ impl Session<'_> {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
                 Err(_) => Effect::Hold(Reason::State).into(),
             },
+            Command::COM_STMT_PREPARE if Kill::is_verb_of(argument, self.plain_backslash()) => {
+                return Step::Answer(Answer::Error(not_preparable()));
+            }
             Command::COM_STMT_PREPARE => return self.prepare(command),
             Command::COM_STMT_EXECUTE => return self.execute(command),
             Command::COM_STMT_SEND_LONG_DATA => return self.send_long_data(command),

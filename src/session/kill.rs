@@ -20,18 +20,15 @@ impl Kill {
     /// Reads `KILL [HARD|SOFT] [CONNECTION|QUERY] number`. `None`: another statement. Among them are those with an expression in
     /// the number's place, which means something to the server alone, and MariaDB's KILL QUERY ID and KILL USER.
     pub fn parse(sql: &[u8], plain_backslash: bool) -> Option<Self> {
-        // Statements come by the million; nearly every one ends here.
-        let first = sql.iter().find(|byte| !byte.is_ascii_whitespace())?;
-        if !matches!(first, b'k' | b'K' | b'/' | b'-' | b'#') {
+        if !Self::is_verb_of(sql, plain_backslash) {
             return None;
         }
-        let mut tokens = Tokens::new(sql, plain_backslash).filter(|token| *token != Token::Symbol(b';'));
+        let tokens = Tokens::new(sql, plain_backslash).skip(1);
+        let mut tokens = tokens.filter(|token| *token != Token::Symbol(b';'));
         let mut word = || match tokens.next() {
             Some(Token::Word(word)) => Some(word),
             _ => None,
         };
-        let is = |word: &[u8], keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
-        word().filter(|first| is(first, "KILL"))?;
         let mut next = word()?;
         if is(next, "HARD") || is(next, "SOFT") {
             next = word()?;
@@ -43,11 +40,27 @@ impl Kill {
         let id = str::from_utf8(next).ok()?.parse().ok()?;
         tokens.next().is_none().then_some(Self { target, id })
     }
+    /// Whether a statement begins with KILL. Prepared, it would mean the server's ids: it must not be.
+    pub fn is_verb_of(sql: &[u8], plain_backslash: bool) -> bool {
+        // Statements come by the million; nearly every one ends here.
+        let first = sql.iter().find(|byte| !byte.is_ascii_whitespace());
+        matches!(first, Some(b'k' | b'K' | b'/' | b'-' | b'#'))
+            && matches!(Tokens::new(sql, plain_backslash).next(), Some(Token::Word(word)) if is(word, "KILL"))
+    }
     /// COM_PROCESS_KILL.
     pub fn from_command(argument: &[u8]) -> Option<Self> {
         let id = u32::from_le_bytes(argument.try_into().ok()?);
         Some(Self { target: Target::Connection, id: id.into() })
     }
+}
+
+fn is(word: &[u8], keyword: &str) -> bool {
+    word.eq_ignore_ascii_case(keyword.as_bytes())
+}
+
+/// Error 1295: the client is to send the statement as text.
+pub fn not_preparable() -> SqlError {
+    SqlError::new(1295, "HY000", "This command is not supported in the prepared statement protocol yet")
 }
 
 /// Error 1317, as a server says it to a statement that was killed.
@@ -61,13 +74,20 @@ pub fn unknown_thread(id: u64) -> SqlError {
 }
 
 impl Session<'_> {
+    /// What a server says to a connection that kills itself: MariaDB has an error for it.
+    fn killed(&self) -> SqlError {
+        match self.shared.config.variables().server_version.contains("MariaDB") {
+            true => SqlError::new(1927, "70100", "Connection was killed"),
+            false => interrupted(),
+        }
+    }
     /// Ends a session or its statement. A user ends their own; what privileges would allow beyond that, the server alone knows.
     pub fn kill(&self, kill: Kill) -> Step {
         let Kill { target, id } = kill;
         if id == u64::from(self.id) {
             return match target {
                 Target::Query => Step::Answer(Answer::Error(interrupted())),
-                Target::Connection => Step::End(Some(interrupted())),
+                Target::Connection => Step::End(Some(self.killed())),
             };
         }
         let entry = u32::try_from(id).ok().and_then(|id| self.shared.registry.find(id));
@@ -125,6 +145,16 @@ mod tests {
             "-- KILL 5",
         ] {
             assert_eq!(Kill::parse(sql.as_bytes(), false), None, "{sql}");
+        }
+    }
+
+    #[test]
+    fn what_must_not_be_prepared_is_known_by_its_verb() {
+        for sql in ["KILL ?", "kill query ?", "/* x */ KILL CONNECTION_ID()"] {
+            assert!(Kill::is_verb_of(sql.as_bytes(), false), "{sql}");
+        }
+        for sql in ["", "SELECT 'KILL'", "killer", "/* KILL */ SELECT 1"] {
+            assert!(!Kill::is_verb_of(sql.as_bytes(), false), "{sql}");
         }
     }
 

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wire::attributes;
 use wire::auth::{Account, Accounts};
 use wire::channel::{Channel, RawCommand};
 use wire::login::Login;
@@ -125,7 +126,8 @@ impl Session<'_> {
         let Some((&code, argument)) = command.head.split_first() else { return };
         let Some(code) = wire::command(code) else { return };
         let shown = match code {
-            Command::COM_QUERY | Command::COM_STMT_PREPARE => argument,
+            Command::COM_QUERY => attributes::sql(argument, self.capabilities).unwrap_or_default(),
+            Command::COM_STMT_PREPARE => argument,
             Command::COM_STMT_EXECUTE => self.prepared_sql(argument),
             _ => b"",
         };

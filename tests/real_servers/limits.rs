@@ -86,6 +86,7 @@ pub fn whom_to_kill(lab: &Lab) {
         let id = conn.connection_id();
         assert_eq!(code(conn.query_drop(format!("KILL {}", foreign.connection_id()))), 1095);
         assert_eq!(code(conn.query_drop("KILL 4294967295")), 1094);
+        assert_eq!(code(conn.exec_drop("KILL ?", (1,))), 1295);
         assert_eq!(code(conn.query_drop(format!("KILL QUERY {id}"))), 1317);
         assert_eq!(conn.query_first::<u8, _>("SELECT 1").unwrap(), Some(1));
         assert_eq!(code(conn.query_drop(format!("KILL {id}"))), 1317);

@@ -287,3 +287,36 @@ fn the_process_list_tells_what_sessions_do_and_why_they_keep_their_connections()
     let _client = slow.join().unwrap();
     eventually("the connection is free", || row()[9] == Value::Null && row()[15] == Value::Null);
 }
+
+#[test]
+fn totals_are_kept_and_told() {
+    let world = World::new();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    client.query_drop("BEGIN").unwrap();
+    let total = |name: &str| {
+        let rows = global_rows(&world.registry, Duration::from_secs(100));
+        let row = rows.into_iter().find(|row| row[0] == Value::Text(name.to_owned())).unwrap();
+        row[1].clone()
+    };
+    let text = |text: &str| Value::Text(text.to_owned());
+    eventually("the transaction is known", || total("Active_Transactions") == text("1"));
+    assert_eq!(total("Client_Connections_connected"), text("1"));
+    drop(client);
+    eventually("it has left", || total("Client_Connections_connected") == text("0"));
+    assert_eq!((total("Client_Connections_created"), total("Questions")), (text("1"), text("3")));
+
+    let mut client = raw_client(&world);
+    client.channel.reset_sequence();
+    client.channel.queue(&[Command::COM_STATISTICS as u8]);
+    client.channel.flush().unwrap();
+    let answer = client.channel.read_packet(1000, Duration::from_secs(20)).unwrap();
+    let told = String::from_utf8_lossy(answer).into_owned();
+    let fields: Vec<&str> = told.split("  ").collect();
+    assert_eq!(
+        (fields[1], fields[2], fields[3]),
+        ("Threads: 1", "Questions: 4", "Slow queries: 0"),
+        "{told}"
+    );
+    assert!(fields[0].starts_with("Uptime: ") && fields[7].starts_with("Queries per second avg: "), "{told}");
+}
