@@ -56,7 +56,7 @@ fn xor<const N: usize>(mut left: [u8; N], right: [u8; N]) -> [u8; N] {
 }
 
 fn unhex(digits: &str) -> Option<Vec<u8>> {
-    if digits.len() % 2 != 0 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+    if !digits.len().is_multiple_of(2) || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;
     }
     let pairs = digits.as_bytes().chunks(2);

@@ -289,6 +289,11 @@ impl Channel {
         }
         self.set_sequence(0);
     }
+    /// The sequence number that the next queued packet carries.
+    #[cfg(test)]
+    pub(crate) fn sequence(&self) -> u8 {
+        self.sequence
+    }
     /// Sets the sequence number that the next queued packet carries.
     pub fn set_sequence(&mut self, next: u8) {
         self.sequence = next;

@@ -1,31 +1,34 @@
 //! Certificates and TLS contexts.
 
 use crate::WireError;
+use crate::socket::{Buffered, Stream};
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::pkey::{PKey, Private};
 use openssl::rsa::{Padding, Rsa};
+use openssl::ssl::{HandshakeError, Ssl, SslAcceptor, SslContext, SslMethod, SslMode, SslVersion};
 use openssl::x509::extension::{BasicConstraints, KeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Builder, X509NameBuilder};
 use std::fs;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 const KEY_BITS: u32 = 2048;
 const VALID_DAYS: u32 = 3650;
 /// The oldest version of TLS on either side, as MySQL has it.
-pub(crate) const OLDEST: native_tls::Protocol = native_tls::Protocol::Tlsv12;
+const OLDEST: SslVersion = SslVersion::TLS1_2;
 
 /// TLS for a listener, plus the RSA key that caching_sha2_password uses on plain connections.
 #[derive(Clone)]
 pub struct ServerTls(Arc<Material>);
 
 struct Material {
-    acceptor: native_tls::TlsAcceptor,
+    acceptor: SslAcceptor,
     rsa: RsaPair,
 }
 
@@ -47,18 +50,17 @@ impl ServerTls {
         let bad_key = |e| unusable(&files.key, "is no private key in PEM form", e);
         let bad_pair = |e| unusable(&files.cert, "is no certificate for the key beside it", e);
         let key = PKey::private_key_from_pem(&key).map_err(bad_key)?;
-        let pkcs8 = key.private_key_to_pem_pkcs8().map_err(bad_key)?;
-        let identity = native_tls::Identity::from_pkcs8(&cert, &pkcs8).map_err(bad_pair)?;
-        let acceptor = native_tls::TlsAcceptor::builder(identity)
-            .min_protocol_version(Some(OLDEST))
-            .build()
-            .map_err(bad_pair)?;
+        let acceptor = acceptor(&cert, &key).map_err(bad_pair)?;
         // A key of another kind cannot encrypt passwords; clients ask for the public key anyway, so any will do.
         let rsa = key.rsa().or_else(|_| Rsa::generate(KEY_BITS)).and_then(RsaPair::new).map_err(bad_key)?;
         Ok(Self(Arc::new(Material { acceptor, rsa })))
     }
-    pub(crate) fn acceptor(&self) -> &native_tls::TlsAcceptor {
-        &self.0.acceptor
+    /// The server's side of a handshake.
+    pub(crate) fn accept(&self, socket: Buffered) -> Result<Stream, WireError> {
+        match self.0.acceptor.accept(socket) {
+            Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+            Err(error) => Err(handshake_error(error)),
+        }
     }
     /// The public key that clients encrypt their password with, in PEM form.
     pub(crate) fn public_key(&self) -> &[u8] {
@@ -84,11 +86,58 @@ impl RsaPair {
     }
 }
 
+/// The first certificate is the server's; others lead to a CA that clients know.
+fn acceptor(chain: &[u8], key: &PKey<Private>) -> Result<SslAcceptor, ErrorStack> {
+    // The version before this one is without TLS 1.3.
+    let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls_server())?;
+    acceptor.set_min_proto_version(Some(OLDEST))?;
+    let mut chain = X509::stack_from_pem(chain)?.into_iter();
+    if let Some(own) = chain.next() {
+        acceptor.set_certificate(&own)?;
+    }
+    for issuer in chain {
+        acceptor.add_extra_chain_cert(issuer)?;
+    }
+    acceptor.set_private_key(key)?;
+    acceptor.check_private_key()?;
+    Ok(acceptor.build())
+}
+
+/// The client's side of a handshake. Certificates are not verified. `name` is sent as SNI, unless it is an address.
+pub(crate) fn connect(socket: Buffered, name: &str) -> Result<Stream, WireError> {
+    /// Made once: it is the same for all servers.
+    static CONTEXT: LazyLock<Result<SslContext, ErrorStack>> = LazyLock::new(|| {
+        let mut context = SslContext::builder(SslMethod::tls_client())?;
+        context.set_min_proto_version(Some(OLDEST))?;
+        context.set_mode(
+            SslMode::AUTO_RETRY
+                | SslMode::ACCEPT_MOVING_WRITE_BUFFER
+                | SslMode::ENABLE_PARTIAL_WRITE
+                | SslMode::RELEASE_BUFFERS,
+        );
+        Ok(context.build())
+    });
+    let unusable = |error: &ErrorStack| WireError::Tls(error.to_string());
+    let context = CONTEXT.as_ref().map_err(unusable)?;
+    let mut session = Ssl::new(context).map_err(|error| unusable(&error))?;
+    if !name.is_empty() && name.parse::<IpAddr>().is_err() {
+        session.set_hostname(name).map_err(|error| unusable(&error))?;
+    }
+    match session.connect(socket) {
+        Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
+        Err(error) => Err(handshake_error(error)),
+    }
+}
+
 /// On sockets that block, a handshake "would block" when its time is up.
-pub(crate) fn handshake_error<S>(error: native_tls::HandshakeError<S>) -> WireError {
+fn handshake_error<S>(error: HandshakeError<S>) -> WireError {
     match error {
-        native_tls::HandshakeError::WouldBlock(_) => io::Error::from(io::ErrorKind::TimedOut).into(),
-        native_tls::HandshakeError::Failure(error) => WireError::Tls(error.to_string()),
+        HandshakeError::WouldBlock(_) => io::Error::from(io::ErrorKind::TimedOut).into(),
+        HandshakeError::SetupFailure(error) => WireError::Tls(error.to_string()),
+        HandshakeError::Failure(handshake) => match handshake.into_error().into_io_error() {
+            Ok(error) => error.into(),
+            Err(error) => WireError::Tls(error.to_string()),
+        },
     }
 }
 

@@ -9,7 +9,7 @@ mod tracking;
 
 use crate::auth::Secret;
 use crate::channel::Channel;
-use crate::socket::{Buffered, Socket, Stream};
+use crate::socket::Socket;
 use crate::tracker::Notices;
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 pub use authenticate::CR_AUTH_PLUGIN_ERR;
@@ -19,7 +19,6 @@ pub use query::TextResult;
 use socket2::{Domain, Protocol, SockRef, Type};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// The largest packet a server may send before the login is done, in bytes.
@@ -97,7 +96,7 @@ impl Backend {
         if options.tls {
             channel.queue(&handshake::fixed_fields(options, capabilities));
             channel.flush()?;
-            channel = channel.upgrade(|socket| connect_tls(socket, options))?;
+            channel = channel.upgrade(|socket| crate::tls::connect(socket, options.server_name))?;
         }
         let status = authenticate::run(&mut channel, options, &greeting, capabilities)?;
         channel.set_deadline(None);
@@ -155,27 +154,6 @@ impl Backend {
 fn unconnected(address: &SocketAddr) -> io::Result<Socket> {
     let socket = socket2::Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))?;
     Socket::new(socket.into())
-}
-
-fn connect_tls(socket: Buffered, options: &ConnectOptions<'_>) -> Result<Stream, WireError> {
-    /// Made once: it is the same for all servers, because certificates are not verified.
-    static CONNECTOR: LazyLock<Result<native_tls::TlsConnector, String>> = LazyLock::new(|| {
-        native_tls::TlsConnector::builder()
-            .danger_accept_invalid_certs(true)
-            .danger_accept_invalid_hostnames(true)
-            .disable_built_in_roots(true)
-            .min_protocol_version(Some(crate::tls::OLDEST))
-            .build()
-            .map_err(|e| e.to_string())
-    });
-    let connector = CONNECTOR.as_ref().map_err(|e| WireError::Tls(e.clone()))?;
-    // An address is never sent as SNI.
-    let address = options.address.ip().to_string();
-    let name = if options.server_name.is_empty() { &address } else { options.server_name };
-    match connector.connect(name, socket) {
-        Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-        Err(error) => Err(crate::tls::handshake_error(error)),
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod verdict;
 
 use crate::auth::{Accounts, AuthPlugin, Secret};
 use crate::channel::Channel;
-use crate::socket::{Buffered, Socket, Stream};
+use crate::socket::Socket;
 use crate::{CapabilityFlags, WireError};
 use exchange::{Challenge, Exchange};
 use greeting::Greeting;
@@ -106,7 +106,7 @@ pub fn login(
     let (mut channel, response) = match receive_response(&mut channel, options) {
         Ok(First::Response(response)) => (channel, response),
         Ok(First::Tls(tls)) => {
-            let mut channel = channel.upgrade(|socket| accept_tls(socket, tls.acceptor()))?;
+            let mut channel = channel.upgrade(|socket| tls.accept(socket))?;
             let payload = channel.read_packet(LOGIN_PACKET, options.timeout);
             match payload.and_then(|p| ClientResponse::parse(p, options.offered())) {
                 Ok(response) => (channel, response),
@@ -141,12 +141,13 @@ fn receive_response<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Re
     }
 }
 
-fn accept_tls(socket: Buffered, acceptor: &native_tls::TlsAcceptor) -> Result<Stream, WireError> {
-    match acceptor.accept(socket) {
-        Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-        Err(error) => Err(crate::tls::handshake_error(error)),
-    }
-}
-
+#[cfg(test)]
+mod change_user_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod matrix_tests;
+#[cfg(test)]
+mod raw_client;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ pub enum Stream {
     /// No encryption.
     Plain(Socket),
     /// TLS over the same kind of socket.
-    Tls(Box<native_tls::TlsStream<Buffered>>),
+    Tls(Box<openssl::ssl::SslStream<Buffered>>),
 }
 
 /// A socket below TLS, which reads a record's header and its body one after the other.
@@ -71,7 +71,7 @@ impl Stream {
     pub fn buffered(&self) -> usize {
         match self {
             Stream::Plain(_) => 0,
-            Stream::Tls(tls) => tls.buffered_read_size().unwrap_or(0) + tls.get_ref().ahead.len(),
+            Stream::Tls(tls) => tls.ssl().pending() + tls.get_ref().ahead.len(),
         }
     }
     /// Frees memory beyond what an idle connection needs.
