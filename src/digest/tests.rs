@@ -50,7 +50,7 @@ fn rows_of_values_end_after_some() {
     let rows = |count: usize| digest(&format!("INSERT INTO t VALUES {}", vec!["(1,'a')"; count].join(", ")));
     assert_eq!(rows(2), "INSERT INTO t VALUES (?,?),(?,?)");
     assert_eq!(rows(10).matches("(?,?)").count(), 10);
-    assert_eq!(rows(11), format!("INSERT INTO t VALUES {},...", vec!["(?,?)"; 10].join(",")));
+    assert_eq!(rows(11), format!("INSERT INTO t VALUES {},...", ["(?,?)"; 10].join(",")));
     assert_eq!(rows(50), rows(11));
     assert_eq!(digest("SELECT (1),(a),(2)"), "SELECT (?),(a),(?)");
 }

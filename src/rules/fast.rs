@@ -4,17 +4,20 @@ use admin::Value;
 use admin::rows::FastRoutingRow;
 use std::collections::HashMap;
 
-/// Destinations by user, then schema, then flag. Nested, so that a look-up needs no key of its own.
+/// Hostgroups of one user by schema, then by flag.
+type BySchema = HashMap<Box<str>, Vec<(u32, u32)>>;
+
+/// Destinations. Nested, so that a look-up needs no key of its own.
 #[derive(Default)]
 pub struct FastRouting {
-    destinations: HashMap<Box<str>, HashMap<Box<str>, Vec<(u32, u32)>>>,
+    destinations: HashMap<Box<str>, BySchema>,
     rows: Vec<FastRoutingRow>,
 }
 
 impl FastRouting {
     /// From the rows of the table.
     pub fn new(rows: Vec<FastRoutingRow>) -> Self {
-        let mut destinations = HashMap::<_, HashMap<_, Vec<_>>>::new();
+        let mut destinations = HashMap::<_, BySchema>::new();
         for row in &rows {
             let of_user = destinations.entry(row.username.as_str().into()).or_default();
             let of_schema = of_user.entry(row.schemaname.as_str().into()).or_default();

@@ -15,6 +15,7 @@ mod daemon;
 mod limits;
 mod relay;
 mod results;
+mod rules;
 mod servers;
 mod setup;
 mod state;
@@ -47,6 +48,7 @@ const CHECKS: &[Check] = &[
     ("locks without autocommit", state::locks_without_autocommit),
     ("nothing is left for the next session", state::nothing_is_left),
     ("what the last statement left", state::what_the_last_statement_left),
+    ("reads to one server, writes to another", rules::read_write_split),
     ("every column type", results::column_types),
     ("statements that return no rows", results::statements_without_rows),
     ("errors, also in the middle of a result", results::errors),
