@@ -11,6 +11,8 @@ pub enum Unavailable {
     NoServer,
     /// Servers are usable but all at max_connections.
     Full,
+    /// Servers are usable but all of weight 0, which is never chosen.
+    Weightless,
 }
 
 impl Hostgroups {
@@ -24,17 +26,22 @@ impl Hostgroups {
         in_use: impl Fn(&Endpoint) -> usize,
     ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
         let group = self.groups.get_mut(&hostgroup).ok_or(Unavailable::NoServer)?;
-        let mut usable = false;
+        let (mut usable, mut weightless) = (false, false);
         let mut total = 0u64;
         for (endpoint, server) in group.iter_mut() {
             recover(server, now);
-            if server.status == ServerStatus::Online && server.row.weight > 0 {
-                usable = true;
+            if server.status == ServerStatus::Online {
+                usable |= server.row.weight > 0;
+                weightless |= server.row.weight == 0;
                 total += room(endpoint, server, &in_use);
             }
         }
         if total == 0 {
-            return Err(if usable { Unavailable::Full } else { Unavailable::NoServer });
+            return Err(match (usable, weightless) {
+                (true, _) => Unavailable::Full,
+                (false, true) => Unavailable::Weightless,
+                (false, false) => Unavailable::NoServer,
+            });
         }
         let mut left = random % total;
         for (endpoint, server) in group.iter() {

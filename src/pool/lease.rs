@@ -158,13 +158,13 @@ impl Lease {
     }
     /// Brings the connection from what it carries to what is wanted, in one round trip at most. After `WireError::Sql` it
     /// can still be used.
-    pub fn prepare(&mut self, want: &Want, deadline: Instant) -> Result<(), WireError> {
+    pub fn prepare(&mut self, want: &Want, deadline: impl Fn() -> Instant) -> Result<(), WireError> {
         let have = &self.connection.profile;
         if Arc::ptr_eq(have, &want.profile) || want.ahead.as_ref().is_some_and(|ahead| ahead == have) {
             return Ok(());
         }
         if *have != want.profile {
-            self.restore(&want.profile, deadline)?;
+            self.restore(&want.profile, deadline())?;
         }
         self.connection.profile = Arc::clone(&want.profile);
         Ok(())

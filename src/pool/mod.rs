@@ -84,11 +84,16 @@ impl Backends {
         result
     }
     /// Takes a connection of a hostgroup that fits `want`, or the right to open one.
-    pub fn lease(self: &Arc<Self>, hostgroup: HostgroupId, want: &Want) -> Result<Offer, Refusal> {
+    pub fn lease(
+        self: &Arc<Self>,
+        hostgroup: HostgroupId,
+        want: &Want,
+        now: Instant,
+    ) -> Result<Offer, Refusal> {
         loop {
             let mut trash = Vec::new();
             let random = fastrand::u64(..);
-            let acquired = self.inner.lock().acquire(hostgroup, want, Instant::now(), random, &mut trash);
+            let acquired = self.inner.lock().acquire(hostgroup, want, now, random, &mut trash);
             quit_all(trash);
             match acquired? {
                 Acquired::Open(slot, use_ssl) => {
@@ -112,6 +117,10 @@ impl Backends {
     /// Queues for a hostgroup. Ask [`Backends::lease`] again after this, before waiting.
     pub fn wait_for(&self, hostgroup: HostgroupId) -> std::io::Result<Waiter> {
         self.waiters.register(hostgroup)
+    }
+    /// Whether somebody waits for a server of a hostgroup already.
+    pub fn is_awaited(&self, hostgroup: HostgroupId) -> bool {
+        self.waiters.has(hostgroup)
     }
     /// How many sessions wait for a server.
     pub fn waiting(&self) -> usize {

@@ -3,6 +3,7 @@
 use crate::hostgroups::HostgroupId;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -23,8 +24,32 @@ impl Entry {
 
 /// Everybody who waits, first come first.
 #[derive(Default)]
+struct Queue {
+    entries: Vec<Arc<Entry>>,
+    /// Wakes by hostgroup that found everybody who waits for it awake already: for those who come next.
+    surplus: HashMap<HostgroupId, usize>,
+}
+
+impl Queue {
+    fn of(&self, hostgroup: HostgroupId) -> impl Iterator<Item = &Arc<Entry>> {
+        self.entries.iter().filter(move |entry| entry.hostgroup == hostgroup)
+    }
+    fn wake_one(&mut self, hostgroup: HostgroupId) {
+        let mut asleep = self.of(hostgroup).filter(|entry| !entry.signalled.swap(true, Ordering::SeqCst));
+        if let Some(entry) = asleep.next() {
+            return entry.signal();
+        }
+        drop(asleep);
+        if self.of(hostgroup).next().is_some() {
+            *self.surplus.entry(hostgroup).or_default() += 1;
+        }
+    }
+}
+
+/// The queue, shared.
+#[derive(Default)]
 pub struct Waiters {
-    entries: Mutex<Vec<Arc<Entry>>>,
+    queue: Mutex<Queue>,
     // Read without the lock on every release: almost always zero.
     length: AtomicUsize,
 }
@@ -33,11 +58,17 @@ impl Waiters {
     /// Registers a waiter. To miss no wake it must look again for a server after this, before it waits.
     pub fn register(self: &Arc<Self>, hostgroup: HostgroupId) -> io::Result<Waiter> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let entry = Arc::new(Entry { hostgroup, event, signalled: AtomicBool::new(false) });
-        let mut entries = self.entries.lock();
-        entries.push(Arc::clone(&entry));
-        self.length.store(entries.len(), Ordering::SeqCst);
-        drop(entries);
+        let mut queue = self.queue.lock();
+        let first = queue.of(hostgroup).next().is_none();
+        let left_over = queue.surplus.get_mut(&hostgroup).is_some_and(|surplus| {
+            let any = *surplus > 0;
+            *surplus = surplus.saturating_sub(1);
+            any
+        });
+        let entry = Arc::new(Entry { hostgroup, event, signalled: AtomicBool::new(first || left_over) });
+        queue.entries.push(Arc::clone(&entry));
+        self.length.store(queue.entries.len(), Ordering::SeqCst);
+        drop(queue);
         Ok(Waiter { waiters: Arc::clone(self), entry })
     }
     /// Wakes one waiter of a hostgroup: a connection or a place for one has become free.
@@ -45,15 +76,15 @@ impl Waiters {
         if self.length.load(Ordering::SeqCst) == 0 {
             return;
         }
-        let entries = self.entries.lock();
-        let waiting = entries.iter().filter(|entry| entry.hostgroup == hostgroup);
-        if let Some(entry) = waiting.into_iter().find(|entry| !entry.signalled.swap(true, Ordering::SeqCst)) {
-            entry.signal();
-        }
+        self.queue.lock().wake_one(hostgroup);
+    }
+    /// Whether somebody waits for a hostgroup, so that who comes now has to queue.
+    pub fn has(&self, hostgroup: HostgroupId) -> bool {
+        self.length.load(Ordering::SeqCst) > 0 && self.queue.lock().of(hostgroup).next().is_some()
     }
     /// Wakes everybody: placement, a pin or the daemon's state has changed.
     pub fn wake_all(&self) {
-        for entry in self.entries.lock().iter() {
+        for entry in &self.queue.lock().entries {
             entry.signalled.store(true, Ordering::SeqCst);
             entry.signal();
         }
@@ -75,6 +106,10 @@ impl Waiter {
     pub fn event(&self) -> BorrowedFd<'_> {
         self.entry.event.as_fd()
     }
+    /// Whether it is this waiter's turn to look for a server: it was woken, or came first.
+    pub fn may_look(&self) -> bool {
+        self.entry.signalled.load(Ordering::SeqCst)
+    }
     /// Takes note of a wake. Look for a server after this, not before.
     pub fn clear(&self) {
         let mut counter = [0u8; 8];
@@ -86,12 +121,15 @@ impl Waiter {
 
 impl Drop for Waiter {
     fn drop(&mut self) {
-        let mut entries = self.waiters.entries.lock();
-        entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
-        self.waiters.length.store(entries.len(), Ordering::SeqCst);
-        drop(entries);
+        let hostgroup = self.entry.hostgroup;
+        let mut queue = self.waiters.queue.lock();
+        queue.entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+        self.waiters.length.store(queue.entries.len(), Ordering::SeqCst);
         if self.entry.signalled.load(Ordering::SeqCst) {
-            self.waiters.wake_one(self.entry.hostgroup);
+            queue.wake_one(hostgroup);
+        }
+        if queue.of(hostgroup).next().is_none() {
+            queue.surplus.remove(&hostgroup);
         }
     }
 }
@@ -112,6 +150,8 @@ mod tests {
         let waiters = Arc::new(Waiters::default());
         let (other, first, second) =
             (waiters.register(1).unwrap(), waiters.register(0).unwrap(), waiters.register(0).unwrap());
+        assert_eq!([&other, &first, &second].map(Waiter::may_look), [true, true, false]);
+        first.clear();
         waiters.wake_one(0);
         assert_eq!([woken(&other), woken(&first), woken(&second)], [false, true, false]);
         waiters.wake_one(0);
@@ -126,10 +166,25 @@ mod tests {
     fn an_unused_wake_passes_on() {
         let waiters = Arc::new(Waiters::default());
         let (first, second) = (waiters.register(0).unwrap(), waiters.register(0).unwrap());
+        first.clear();
         waiters.wake_one(0);
         drop(first);
         assert!(woken(&second));
         drop(second);
         assert_eq!(waiters.len(), 0);
+    }
+
+    #[test]
+    fn who_comes_later_queues_and_finds_the_wakes_that_nobody_needed() {
+        let waiters = Arc::new(Waiters::default());
+        assert!(!waiters.has(0));
+        let first = waiters.register(0).unwrap();
+        assert!(waiters.has(0) && !waiters.has(1));
+        // It is awake already, so this is for the next.
+        waiters.wake_one(0);
+        let (second, third) = (waiters.register(0).unwrap(), waiters.register(0).unwrap());
+        assert_eq!([&first, &second, &third].map(Waiter::may_look), [true, true, false]);
+        drop((first, second, third));
+        assert!(!waiters.has(0));
     }
 }

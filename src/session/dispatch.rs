@@ -93,7 +93,7 @@ impl Session<'_> {
     }
     /// Answers a statement that asks for ROW_COUNT() or FOUND_ROWS() alone, unless the connection that knows is at hand.
     fn count(&mut self, sql: &[u8]) -> Option<Answer> {
-        if self.lease.is_some() {
+        if self.lease.is_some() || self.reclaim() {
             return None;
         }
         let (count, name) = only_count(sql)?;

@@ -80,14 +80,14 @@ impl Sessions {
     /// One attempt without a wait for other sessions. `None`: nobody can say.
     fn open(&self, hostgroup: HostgroupId, want: &Want) -> Option<Result<Lease, SqlError>> {
         let deadline = Instant::now() + self.config.variables().connect_timeout_server;
-        let mut lease = match self.backends.lease(hostgroup, want).ok()? {
+        let mut lease = match self.backends.lease(hostgroup, want, Instant::now()).ok()? {
             Offer::Ready(lease) => lease,
             Offer::Open(ticket) => match ticket.open(want, deadline) {
                 Ok(lease) => lease,
                 Err(failed) => return Some(Err(failed.error)),
             },
         };
-        match lease.prepare(want, deadline) {
+        match lease.prepare(want, || deadline) {
             Ok(()) => Some(Ok(lease)),
             Err(WireError::Sql(error)) => {
                 lease.release();

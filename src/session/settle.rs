@@ -59,7 +59,7 @@ impl Session<'_> {
         if let Some(lease) = &self.lease {
             lease.log_loss("with a statement", error);
         }
-        let stateful = self.hold.reasons.leave_something() || self.user.fast_forward;
+        let stateful = self.hold.reasons.leave_something();
         self.drop_lease();
         self.status.remove(TRANSACTION);
         self.unpark();
@@ -106,7 +106,13 @@ impl Session<'_> {
         self.follow_transaction(outcome, before);
         self.note_readable(statement.read_by_next, outcome);
         self.settle_role(role, outcome);
-        let delayed = !self.shared.config.variables().connection_delay_multiplex.is_zero();
+        let variables = self.shared.config.variables();
+        let delayed = !variables.connection_delay_multiplex.is_zero();
+        match variables.multiplexing {
+            true => self.hold.reasons.remove(Reason::MultiplexingOff),
+            false => self.hold.add(Reason::MultiplexingOff),
+        }
+        drop(variables);
         if !self.hold.linger && !delayed && !self.must_keep() {
             self.give_back();
         }

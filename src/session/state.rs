@@ -206,6 +206,9 @@ impl<'a> Session<'a> {
                 self.lease = Some(self.acquire(statement)?);
             }
             self.released = None;
+            if self.user.fast_forward {
+                self.hold.add(Reason::FastForward);
+            }
         }
         if let Some(lease) = &self.lease {
             self.hostgroup = lease.hostgroup();
@@ -240,8 +243,7 @@ impl<'a> Session<'a> {
         }
         if !self.must_keep() {
             self.give_back();
-        } else if !self.user.transaction_persistent && self.hold.reasons.is_empty() && !self.user.fast_forward
-        {
+        } else if !self.user.transaction_persistent && self.hold.reasons.is_empty() {
             let hold = std::mem::take(&mut self.hold);
             self.parked = self.lease.take().map(|lease| Parked { lease, hold, status: self.status });
             self.status.remove(TRANSACTION);
@@ -255,7 +257,7 @@ impl<'a> Session<'a> {
         (self.lease, self.hold, self.status) = (Some(lease), hold, status);
     }
     /// Takes the connection that was given back last, if nobody has used it since.
-    fn reclaim(&mut self) -> bool {
+    pub(super) fn reclaim(&mut self) -> bool {
         let Some(Released { id, hold }) = self.released.take() else { return false };
         let lease = self.shared.backends.reclaim(self.hostgroup, id);
         // It carries the session's profile: nothing has changed that since.
@@ -336,7 +338,7 @@ impl<'a> Session<'a> {
         if let Some(Parked { lease, .. }) = self.parked.take() {
             self.part_with(lease, true);
         }
-        let dirty = self.hold.reasons.leave_something() || self.in_transaction() || self.user.fast_forward;
+        let dirty = self.hold.reasons.leave_something() || self.in_transaction();
         self.hold = Hold::default();
         if let Some(lease) = self.lease.take() {
             self.part_with(lease, dirty);
@@ -350,27 +352,7 @@ impl<'a> Session<'a> {
         lease.release();
     }
     pub(super) fn must_keep(&self) -> bool {
-        !self.hold.reasons.is_empty()
-            || self.in_transaction()
-            || self.user.fast_forward
-            || !self.shared.config.variables().multiplexing
-    }
-    /// Why the session keeps the connection in its hands, for the process list; empty if it keeps none.
-    #[allow(dead_code)] // the process list's
-    pub fn why_held(&self) -> String {
-        if self.lease.is_none() {
-            return String::new();
-        }
-        let multiplexing = self.shared.config.variables().multiplexing;
-        let fixed = [
-            (self.in_transaction(), "transaction"),
-            (!multiplexing, "multiplexing off"),
-            (self.user.fast_forward, "fast_forward"),
-        ];
-        let mut reasons: Vec<_> =
-            fixed.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned()).collect();
-        reasons.extend(Some(self.hold.to_string()).filter(|text| !text.is_empty()));
-        reasons.join(", ")
+        !self.hold.reasons.is_empty() || self.in_transaction()
     }
     pub(super) fn in_transaction(&self) -> bool {
         self.status.intersects(TRANSACTION)

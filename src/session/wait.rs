@@ -2,7 +2,7 @@
 
 use super::kill::interrupted;
 use super::registry::{Call, Entry};
-use crate::hostgroups::HostgroupId;
+use crate::hostgroups::{HostgroupId, Unavailable};
 use crate::pool::{Backends, Lease, Offer, Refusal, Waiter, Want};
 use admin::Variables;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -37,8 +37,20 @@ pub fn acquire(
 ) -> Result<Lease, Failure> {
     let start = Instant::now();
     let deadline = start + limits.connect_timeout_server_max;
-    Search { backends, hostgroup, want, client, entry, limits, start, deadline, waiter: None, failures: 0 }
-        .run()
+    Search {
+        backends,
+        hostgroup,
+        want,
+        client,
+        entry,
+        limits,
+        start,
+        deadline,
+        waiter: None,
+        unavailable: None,
+        failures: 0,
+    }
+    .run()
 }
 
 struct Search<'a> {
@@ -51,42 +63,56 @@ struct Search<'a> {
     start: Instant,
     deadline: Instant,
     waiter: Option<Waiter>,
+    /// Why there was no server when it looked last.
+    unavailable: Option<Unavailable>,
     failures: u32,
 }
 
 impl Search<'_> {
     fn run(mut self) -> Result<Lease, Failure> {
+        let mut now = self.start;
         loop {
-            let lease = match self.backends.lease(self.hostgroup, self.want) {
-                Ok(Offer::Ready(lease)) => Some(lease),
-                Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
-                    Ok(lease) => Some(lease),
-                    Err(failed) if failed.retry && self.failures < self.limits.connect_retries_on_failure => {
-                        self.failures += 1;
-                        self.pause(self.limits.connect_retries_delay)?;
-                        None
-                    }
-                    Err(failed) => return Err(Failure::Error(failed.error)),
-                },
-                Err(Refusal::Closed) => return Err(Failure::Closed),
-                Err(Refusal::Unavailable(_)) => {
-                    self.queue_or_wait()?;
-                    None
-                }
-            };
-            if let Some(lease) = lease
+            if let Some(lease) = self.look(now)?
                 && let Some(lease) = self.finish(lease)?
             {
                 return Ok(lease);
             }
-            if Instant::now() >= self.deadline {
+            now = Instant::now();
+            if now >= self.deadline {
                 return Err(Failure::Error(self.timed_out()));
+            }
+        }
+    }
+    /// Takes or opens a connection, or waits for a while. Who comes while others wait for the same hostgroup queues behind them.
+    fn look(&mut self, now: Instant) -> Result<Option<Lease>, Failure> {
+        if self.waiter.is_none() && self.backends.is_awaited(self.hostgroup) {
+            self.queue_or_wait()?;
+        }
+        if self.waiter.as_ref().is_some_and(|waiter| !waiter.may_look()) {
+            self.pause(LOOK_AGAIN)?;
+        }
+        match self.backends.lease(self.hostgroup, self.want, now) {
+            Ok(Offer::Ready(lease)) => Ok(Some(lease)),
+            Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
+                Ok(lease) => Ok(Some(lease)),
+                Err(failed) if failed.retry && self.failures < self.limits.connect_retries_on_failure => {
+                    self.failures += 1;
+                    self.pause(self.limits.connect_retries_delay)?;
+                    Ok(None)
+                }
+                Err(failed) => Err(Failure::Error(failed.error)),
+            },
+            Err(Refusal::Closed) => Err(Failure::Closed),
+            Err(Refusal::Unavailable(why)) => {
+                self.unavailable = Some(why);
+                self.queue_or_wait()?;
+                Ok(None)
             }
         }
     }
     /// Makes a connection ready. None if it turned out to be dead, or was retired while it was opened.
     fn finish(&self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
-        match lease.prepare(self.want, self.one_connect()) {
+        match lease.prepare(self.want, || self.one_connect()) {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),
             Err(WireError::Sql(error)) => {
@@ -133,8 +159,12 @@ impl Search<'_> {
         Ok(())
     }
     fn timed_out(&self) -> SqlError {
+        let weightless = match self.unavailable {
+            Some(Unavailable::Weightless) => ": every server that could serve has weight 0",
+            _ => "",
+        };
         let text = format!(
-            "Max connect timeout reached while reaching hostgroup {} after {}ms",
+            "Max connect timeout reached while reaching hostgroup {} after {}ms{weightless}",
             self.hostgroup,
             self.start.elapsed().as_millis()
         );

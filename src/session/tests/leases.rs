@@ -1,7 +1,11 @@
 //! Whose a connection is, and when it comes back.
 
 use super::*;
+use crate::pool::{Identity, Profile, Want};
+use crate::session::registry::Registry;
+use crate::session::wait::acquire;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 #[test]
@@ -272,4 +276,43 @@ fn free_connections_are_not_closed_while_somebody_waits() {
     drop(waiter);
     two_statements_at_once();
     world.await_pool(0, 1);
+}
+
+/// Two thousand sessions that wait for a server, released at once. They are no clients: acquiring is what is tried.
+#[test]
+fn waiters_released_at_once_keep_to_max_connections() {
+    const WAITERS: usize = 2000;
+    let world = World::with(3, |variables| variables.connect_timeout_server_max = Duration::from_secs(100));
+    world.set_usable(false);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let client = wire::socket::Socket::new(stream).unwrap();
+    let registry = Arc::new(Registry::default());
+    let registered =
+        registry.enter(1, listener.local_addr().unwrap(), client.clone(), "app", u32::MAX).unwrap();
+    let secret = wire::auth::Secret::Clear("app".to_owned());
+    let identity = Identity::new("app", secret, wire::CapabilityFlags::empty());
+    let profile = Arc::new(Profile::login(None, 45));
+    let want = Want { identity: Arc::new(identity), profile, ahead: None };
+    let variables =
+        Variables { connect_timeout_server_max: Duration::from_secs(100), ..Variables::default() };
+    let (most, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..WAITERS {
+            let (world, client, want, variables) = (&world, &client, &want, &variables);
+            let (entry, most, served) = (&registered.entry, &most, &served);
+            let wait = move || {
+                let lease = acquire(&world.backends, 0, want, client, entry, variables).unwrap();
+                most.fetch_max(world.used() as usize, Ordering::SeqCst);
+                served.fetch_add(1, Ordering::SeqCst);
+                lease.release();
+            };
+            thread::Builder::new().stack_size(128 << 10).spawn_scoped(scope, wait).unwrap();
+        }
+        eventually("all wait", || world.backends.waiting() == WAITERS);
+        world.set_usable(true);
+    });
+    let (open, _) = *world.fake.control.open.lock();
+    assert!((1..=3).contains(&most.load(Ordering::SeqCst)) && open <= 3, "{most:?} used, {open} open");
+    assert_eq!(served.into_inner(), WAITERS);
 }
