@@ -13,6 +13,7 @@ mod connections;
 #[path = "../support/daemon.rs"]
 mod daemon;
 mod limits;
+mod passwords;
 mod relay;
 mod results;
 mod rules;
@@ -34,6 +35,11 @@ const CHECKS: &[Check] = &[
     ("full authentication again after the server forgot the account", connections::forgotten_account),
     ("a wrong password is refused with 1045", connections::wrong_password),
     ("TLS to the server where use_ssl says so", connections::tls_to_the_server),
+    ("a $A$ hash, which teaches the daemon the password", passwords::sha_crypt_hash),
+    ("a *SHA1 hash and a server that takes it", passwords::native_hash_to_mariadb),
+    ("a *SHA1 hash and a server that does not", passwords::native_hash_to_mysql),
+    ("a client without TLS where use_ssl says so", passwords::tls_demanded_of_the_client),
+    ("a login into a schema that the server refuses", passwords::schema_that_is_refused),
     ("the next client gets the pooled connection", connections::pooled_connection),
     ("KILL QUERY ends a statement on its server", limits::kill_query),
     ("KILL CONNECTION ends a session and its statement", limits::kill_connection),
