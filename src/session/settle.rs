@@ -74,6 +74,9 @@ impl Session<'_> {
         if let Some(status) = outcome.status {
             (self.status, lease.backend().status) = (status & LASTING, status);
         }
+        if let Some(notices) = &mut lease.backend().tracking {
+            notices.follow(&outcome.changes);
+        }
         let failed = outcome.error.is_some();
         // Other statements may change the session by the functions and triggers in them: that they did is all we know.
         let explained = matches!(statement.effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));

@@ -234,8 +234,7 @@ impl Script {
 ///
 /// The status in the EOF between definitions and rows cannot be known before the rows have come, and clients go by the last
 /// one; where it says more (a cursor, OUT parameters) it stays. Of OUT parameters MySQL tells before their row only, MariaDB
-/// also after it; clients take both. MySQL reports the state of transactions that begin with BEGIN even where
-/// session_track_transaction_info is OFF.
+/// also after it; clients take both.
 fn comparable(mut packets: Vec<Packet>) -> Vec<Packet> {
     const TELLING: u16 = 0x1040;
     const OUT_PARAMETERS: u16 = 0x1000;
@@ -249,10 +248,6 @@ fn comparable(mut packets: Vec<Packet>) -> Vec<Packet> {
             out_parameters = after_definition && status & OUT_PARAMETERS != 0;
         }
         after_definition = payload.starts_with(b"\x03def");
-        if payload.len() == 20 && payload[7..].starts_with(b"\0\x0b\x05\t\x08") {
-            payload.truncate(7);
-            payload[4] &= !0x40;
-        }
     }
     packets
 }

@@ -38,7 +38,8 @@ impl Backend {
             [(Command::COM_QUERY, DEFAULTS.as_bytes()), (Command::COM_QUERY, set.as_bytes())];
         let answers = self.exchange(&requests, LIMIT, deadline)?;
         if let [Ok(defaults), Ok(_)] = answers.as_slice() {
-            self.tracking = read_defaults(defaults);
+            let notices = read_defaults(defaults);
+            self.tracking = if self.is_mariadb() { notices } else { notices.map(Notices::of_mysql) };
         }
         Ok(())
     }

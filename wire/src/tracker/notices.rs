@@ -1,6 +1,6 @@
 //! Which changes of its session a client is told of: what the server would tell it, had we not asked for more.
 
-use super::changes::{Entries, Entry, Kind, Pairs};
+use super::changes::{Entries, Entry, Kind, Pairs, SessionChanges};
 use crate::WireError;
 use crate::packet::{Fields, put_lenenc_int};
 
@@ -13,6 +13,8 @@ pub struct Notices {
     state_change: bool,
     transaction: Transaction,
     own: Own,
+    /// A transaction is in progress that a statement has begun, not one that an access to a table has.
+    pub(super) begun: bool,
 }
 
 /// Which of the variables the client has set itself: what they control passes as the server sends it.
@@ -30,9 +32,14 @@ enum Variables {
     Listed(Vec<String>),
 }
 
+/// How the state of a transaction begins that a statement has begun.
+const BEGUN: u8 = b'T';
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Transaction {
     Off,
+    /// Only that a statement has begun a transaction, and the end of that.
+    Begun,
     State,
     Characteristics,
 }
@@ -57,6 +64,21 @@ impl Notices {
             state_change: on(state_change),
             transaction,
             own: Own::default(),
+            begun: false,
+        }
+    }
+    /// As MySQL understands the values: where session_track_transaction_info is OFF it still reports transactions that a
+    /// statement begins.
+    pub fn of_mysql(mut self) -> Self {
+        if self.transaction == Transaction::Off {
+            self.transaction = Transaction::Begun;
+        }
+        self
+    }
+    /// Takes note of what an answer said of the transaction.
+    pub fn follow(&mut self, changes: &SessionChanges) {
+        if let Some(state) = &changes.transaction_state {
+            self.begun = state.as_bytes().first() == Some(&BEGUN);
         }
     }
     /// The client has set a session_track_* variable itself: from here on the server goes by its value.
@@ -73,14 +95,25 @@ impl Notices {
     /// The session is a new one, which has set nothing yet.
     pub fn reset(&mut self) {
         self.own = Own::default();
+        self.begun = false;
     }
-    fn admits(&self, entry: &Entry<'_>) -> bool {
+    /// `begun`: what the field of this name is at this entry.
+    fn admits(&self, entry: &Entry<'_>, begun: &mut bool) -> bool {
         match entry.kind {
             Kind::Variables | Kind::Gtids | Kind::Unknown => true,
             Kind::Schema => self.schema || self.own.schema,
             Kind::State => self.state_change || self.own.state_change,
             Kind::Characteristics => self.transaction == Transaction::Characteristics || self.own.transaction,
-            Kind::Transaction => self.transaction != Transaction::Off || self.own.transaction,
+            Kind::Transaction => {
+                // After the text's length.
+                let before = std::mem::replace(begun, entry.data.get(1) == Some(&BEGUN));
+                match self.transaction {
+                    _ if self.own.transaction => true,
+                    Transaction::Off => false,
+                    Transaction::Begun => before != *begun,
+                    Transaction::State | Transaction::Characteristics => true,
+                }
+            }
         }
     }
     fn admits_variable(&self, name: &[u8]) -> bool {
@@ -91,13 +124,19 @@ impl Notices {
         }
     }
     /// Calls `take` with each piece of session-track data that is admitted. An entry of several variables is cut into
-    /// entries of one each. True if nothing was left out.
-    fn for_each(&self, data: &[u8], mut take: impl FnMut(Piece<'_>)) -> Result<bool, WireError> {
+    /// entries of one each. `begun` is what the field of this name is before them, and after them. True if nothing was left
+    /// out.
+    fn for_each(
+        &self,
+        data: &[u8],
+        begun: &mut bool,
+        mut take: impl FnMut(Piece<'_>),
+    ) -> Result<bool, WireError> {
         let mut all = true;
         for entry in Entries(Fields::new(data)) {
             let entry = entry?;
             if entry.kind != Kind::Variables {
-                match self.admits(&entry) {
+                match self.admits(&entry, begun) {
                     true => take(Piece::Entry(entry.whole)),
                     false => all = false,
                 }
@@ -114,14 +153,19 @@ impl Notices {
         Ok(all)
     }
     /// How much of session-track data is admitted.
-    pub(super) fn admitted(&self, data: &[u8]) -> Result<Admitted, WireError> {
+    pub(super) fn admitted(&self, data: &[u8], begun: &mut bool) -> Result<Admitted, WireError> {
         let mut length = 0;
-        let all = self.for_each(data, |piece| length += piece.length())?;
+        let all = self.for_each(data, begun, |piece| length += piece.length())?;
         Ok(if all { Admitted::All } else { Admitted::Part(length) })
     }
     /// Appends what is admitted of session-track data.
-    pub(super) fn put_admitted(&self, out: &mut Vec<u8>, data: &[u8]) -> Result<(), WireError> {
-        self.for_each(data, |piece| piece.put(out)).map(drop)
+    pub(super) fn put_admitted(
+        &self,
+        out: &mut Vec<u8>,
+        data: &[u8],
+        mut begun: bool,
+    ) -> Result<(), WireError> {
+        self.for_each(data, &mut begun, |piece| piece.put(out)).map(drop)
     }
 }
 
@@ -180,8 +224,8 @@ mod tests {
 
     fn admitted(notices: &Notices, data: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        notices.put_admitted(&mut out, data).unwrap();
-        match notices.admitted(data).unwrap() {
+        notices.put_admitted(&mut out, data, false).unwrap();
+        match notices.admitted(data, &mut false).unwrap() {
             Admitted::All => assert_eq!(out, data),
             Admitted::Part(length) => assert_eq!(length, out.len() as u64),
         }
@@ -230,8 +274,8 @@ mod tests {
         fn wild_data_never_panic(data in prop::collection::vec(any::<u8>(), 0..64)) {
             let notices = Notices::new("a,b", "1", "0", "STATE");
             let mut out = Vec::new();
-            let put = notices.put_admitted(&mut out, &data);
-            prop_assert_eq!(put.is_ok(), notices.admitted(&data).is_ok());
+            let put = notices.put_admitted(&mut out, &data, false);
+            prop_assert_eq!(put.is_ok(), notices.admitted(&data, &mut false).is_ok());
         }
     }
 }

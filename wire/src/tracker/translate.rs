@@ -72,13 +72,25 @@ pub(super) struct Translation<'a> {
     /// its status, or be all that the client expects there.
     eof_due: bool,
     held_row: Vec<u8>,
+    /// Of what came so far: whether a transaction is in progress that a statement has begun; and before the last packet.
+    begun: bool,
+    begun_before: bool,
     /// What the EOF before the rows says of the result and the one after them does not: OUT parameters, more results.
     promised: StatusFlags,
 }
 
 impl<'a> Translation<'a> {
     pub(super) fn new(sides: Sides<'a>) -> Self {
-        Self { sides, shift: 0, eof_due: false, held_row: Vec::new(), promised: StatusFlags::empty() }
+        let begun = sides.notices.is_some_and(|notices| notices.begun);
+        Self {
+            sides,
+            begun,
+            begun_before: begun,
+            shift: 0,
+            eof_due: false,
+            held_row: Vec::new(),
+            promised: StatusFlags::empty(),
+        }
     }
     pub(super) fn shift(&self) -> u8 {
         self.shift
@@ -173,7 +185,7 @@ impl<'a> Translation<'a> {
         };
         Ok((form, self.sides.status))
     }
-    fn ending_form(&self, payload: &[u8], ending: &Ending<'_>) -> Result<Form, WireError> {
+    fn ending_form(&mut self, payload: &[u8], ending: &Ending<'_>) -> Result<Form, WireError> {
         let client_expects_eof =
             payload.first() == Some(&0xFE) && !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         if client_expects_eof {
@@ -196,7 +208,10 @@ impl<'a> Translation<'a> {
             _ if !client_tracks => Admitted::Part(0),
             None => Admitted::All,
             Some(_) if data.is_empty() => Admitted::Part(0),
-            Some(notices) => notices.admitted(data)?,
+            Some(notices) => {
+                self.begun_before = self.begun;
+                notices.admitted(data, &mut self.begun)?
+            }
         };
         Ok(match admitted {
             Admitted::All => Form::AsItIs,
@@ -244,7 +259,7 @@ impl<'a> Translation<'a> {
         }
         if let (true, Some(notices)) = (admitted > 0, self.sides.notices) {
             put_lenenc_int(out, admitted);
-            notices.put_admitted(out, data)?;
+            notices.put_admitted(out, data, self.begun_before)?;
         }
         Ok(())
     }

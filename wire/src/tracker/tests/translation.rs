@@ -221,6 +221,27 @@ fn session_data_at_the_end_of_rows_go_with_the_ok() {
 }
 
 #[test]
+fn mysql_tells_of_transactions_that_a_statement_begins() {
+    let mut off = Notices::new("", "0", "0", "OFF").of_mysql();
+    let begin: &[u8] = b"\0\0\0\x0b@\0\0\0 \x05\t\x08T_______\x04\x13\x12START TRANSACTION;";
+    let told: &[u8] = b"\0\0\0\x0b@\0\0\0\x0b\x05\t\x08T_______";
+    let write: &[u8] = b"\0\x01\0\x0b@\0\0\0\x0b\x05\t\x08T___W___";
+    let untold: &[u8] = b"\0\x01\0\x0b\0\0\0";
+    let end: &[u8] = b"\0\0\0\x02@\0\0\0\x0b\x05\t\x08________";
+    let plain: &[u8] = b"\0\0\0\x02\0\0\0";
+    fn of(notices: &Notices) -> Sides<'_> {
+        Sides { notices: Some(notices), ..Sides::same(BOTH) }
+    }
+    becomes(COM_QUERY, of(&off), &[begin, write, end], &[told, untold, end]);
+    // COMMIT of a transaction that began by itself, and of one that an earlier answer told of.
+    becomes(COM_QUERY, of(&off), &[end], &[plain]);
+    let alone: &[u8] = b"\0\0\0\x03@\0\0\0\x0b\x05\t\x08T_______";
+    let said = becomes(COM_QUERY, of(&off), &[alone], &[alone]);
+    off.follow(&said.changes);
+    becomes(COM_QUERY, of(&off), &[end], &[end]);
+}
+
+#[test]
 fn unknown_entries_pass_and_wrong_ones_are_refused() {
     let from: &[u8] = b"\0\0\0\x02@\0\0\0\x0b\x2a\x03abc\x01\x04\x03app";
     let nothing = Notices::new("", "0", "0", "OFF");
