@@ -71,7 +71,7 @@ bench: release
 
 # Exit status 77: servers or clients cannot be had here.
 conformance: prerequisites
-	$(CARGO) build --locked --package pointsman --bin pointsman --example conformance
+	$(CARGO) build --workspace --locked --bin pointsman --example conformance
 	@lab/conformance/run.py
 
 bench-memory: prerequisites

@@ -1,5 +1,6 @@
 //! Framing: packets over a stream, with sequence numbers and packets of more than 16 MiB.
 
+mod bounds;
 mod codec;
 mod compression;
 

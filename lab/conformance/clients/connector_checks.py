@@ -264,8 +264,10 @@ def server_cursor(context):
         answers.append(fetched(connection, result))
     answers.append(context.run(connection, "SELECT 'between'"))
     connection.cmd_stmt_reset(number)
-    # MySQL 9.7 ends the column definitions with an OK packet here, which the driver does not understand.
-    answers.append(context.error_of(connection.cmd_stmt_execute, number, (3,), statement["parameters"]))
+    # With a cursor again: without one MySQL 9.7 answers definitions and an OK packet, which no client understands.
+    result = connection.cmd_stmt_execute(number, (3,), statement["parameters"], flags=1)
+    connection.cmd_stmt_fetch(number, 10)
+    answers.append(fetched(connection, result))
     return answers
 
 

@@ -5,8 +5,10 @@
 //! with each command and go on in the answer. What comes is decompressed straight into the reader's buffer, so that a
 //! length that somebody claims costs no memory.
 
+use super::bounds::{Bounds, groups};
 use super::codec::{Decompression, Step, compress};
 use crate::WireError;
+use crate::packet::MAX_PAYLOAD;
 use crate::read_ahead::ReadAhead;
 use crate::socket::Stream;
 use std::io::{Read, Write};
@@ -15,7 +17,8 @@ use std::io::{Read, Write};
 const HEADER: usize = 7;
 /// Shorter payloads are not compressed, in bytes (MySQL's MIN_COMPRESS_LENGTH).
 const WORTH_IT: usize = 50;
-/// Most bytes put into one compressed packet. Readers wait for all of one, and its compression takes memory.
+/// Most bytes of several packets put into one compressed packet. Readers wait for all of one, and its compression takes
+/// memory.
 const MOST: usize = 16 * 1024;
 /// Compressed packets are written together up to about this many bytes.
 const WRITE_AT: usize = 64 * 1024;
@@ -37,6 +40,9 @@ pub(super) struct Compression {
     algorithm: Algorithm,
     input: ReadAhead,
     packet: Option<Packet>,
+    /// The beginning of a packet, to be sent when the rest of it has come.
+    begun: Vec<u8>,
+    bounds: Bounds,
     output: Vec<u8>,
     sequence: u8,
     /// A command begins, and its first compressed packet has not come.
@@ -58,7 +64,16 @@ impl Compression {
     pub(super) fn new(algorithm: Algorithm, ahead: &[u8]) -> Self {
         let mut input = ReadAhead::default();
         input.extend(ahead);
-        Self { algorithm, input, packet: None, output: Vec::new(), sequence: 0, restarted: false }
+        Self {
+            algorithm,
+            input,
+            packet: None,
+            begun: Vec::new(),
+            bounds: Bounds::default(),
+            output: Vec::new(),
+            sequence: 0,
+            restarted: false,
+        }
     }
     /// A new command begins: numbers restart.
     pub(super) fn restart(&mut self) {
@@ -77,6 +92,9 @@ impl Compression {
     }
     pub(super) fn shrink(&mut self) {
         self.input.shrink();
+        if self.begun.is_empty() && self.begun.capacity() > MOST {
+            self.begun = Vec::new();
+        }
         if self.output.capacity() > MOST {
             self.output = Vec::new();
         }
@@ -143,15 +161,30 @@ impl Compression {
         }
     }
 
-    /// Writes `bytes` in as many compressed packets as it takes.
+    /// Writes `bytes`, framed packets, in as many compressed packets as it takes. A packet whose end has not come waits:
+    /// a reader may rely on what servers do, who cut a packet in no more than two (mysql-connector-python does).
     pub(super) fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> Result<(), WireError> {
-        for payload in bytes.chunks(MOST) {
-            self.pack(payload);
+        let (whole, begun) = bytes.split_at_checked(self.bounds.whole(bytes)).unwrap_or((bytes, &[]));
+        if whole.is_empty() || self.begun.is_empty() {
+            self.write_whole(stream, whole)?;
+        } else {
+            let mut packets = std::mem::take(&mut self.begun);
+            packets.extend_from_slice(whole);
+            self.write_whole(stream, &packets)?;
+            packets.clear();
+            self.begun = packets;
+        }
+        self.begun.extend_from_slice(begun);
+        Ok(())
+    }
+    fn write_whole(&mut self, stream: &mut Stream, packets: &[u8]) -> Result<(), WireError> {
+        for group in groups(packets, MOST) {
+            group.chunks(MAX_PAYLOAD).for_each(|payload| self.pack(payload));
             if self.output.len() >= WRITE_AT {
                 self.write_out(stream)?;
             }
         }
-        self.write_out(stream)
+        if self.output.is_empty() { Ok(()) } else { self.write_out(stream) }
     }
     fn write_out(&mut self, stream: &mut Stream) -> Result<(), WireError> {
         let written = stream.write_all(&self.output);
