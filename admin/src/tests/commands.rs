@@ -4,9 +4,14 @@ use super::*;
 fn load_and_save_have_many_spellings() {
     let f = fixture();
     f.register_runtime(vec![], vec![]);
-    for module in
-        ["MYSQL SERVERS", "MYSQL USERS", "MYSQL VARIABLES", "ADMIN VARIABLES", "SQLITESERVER VARIABLES"]
-    {
+    for module in [
+        "MYSQL SERVERS",
+        "MYSQL USERS",
+        "MYSQL QUERY RULES",
+        "MYSQL VARIABLES",
+        "ADMIN VARIABLES",
+        "SQLITESERVER VARIABLES",
+    ] {
         for way in ["FROM MEMORY", "FROM MEM", "TO RUNTIME", "TO RUN", "FROM DISK", "TO MEMORY", "TO MEM"] {
             assert_eq!(f.ok(&format!("LOAD {module} {way}")), (0, String::new()));
         }

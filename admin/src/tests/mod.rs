@@ -4,6 +4,7 @@ mod commands;
 mod layers;
 mod live;
 mod opening;
+mod query_rules;
 mod sql;
 mod wire_sessions;
 
@@ -129,6 +130,8 @@ impl Fixture {
             ("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, servers),
             ("runtime_mysql_replication_hostgroups", ddl::RUNTIME_MYSQL_REPLICATION_HOSTGROUPS, vec![]),
             ("runtime_mysql_aws_rds_bgd_hostgroups", ddl::RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS, bgd),
+            ("runtime_mysql_query_rules", ddl::RUNTIME_MYSQL_QUERY_RULES, vec![]),
+            ("runtime_mysql_query_rules_fast_routing", ddl::RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING, vec![]),
         ];
         for (name, ddl, rows) in tables {
             let rows = Arc::new(move || rows.clone());
