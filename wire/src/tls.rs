@@ -8,7 +8,9 @@ use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::pkey::{PKey, Private};
 use openssl::rsa::{Padding, Rsa};
-use openssl::ssl::{HandshakeError, Ssl, SslAcceptor, SslContext, SslMethod, SslMode, SslVersion};
+use openssl::ssl::{
+    HandshakeError, Ssl, SslAcceptor, SslAcceptorBuilder, SslContext, SslMethod, SslMode, SslVersion,
+};
 use openssl::x509::extension::{BasicConstraints, KeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Builder, X509NameBuilder};
 use std::fs;
@@ -50,7 +52,7 @@ impl ServerTls {
         let bad_key = |e| unusable(&files.key, "is no private key in PEM form", e);
         let bad_pair = |e| unusable(&files.cert, "is no certificate for the key beside it", e);
         let key = PKey::private_key_from_pem(&key).map_err(bad_key)?;
-        let acceptor = acceptor(&cert, &key).map_err(bad_pair)?;
+        let acceptor = acceptor(&cert, &key).map_err(bad_pair)?.build();
         // A key of another kind cannot encrypt passwords; clients ask for the public key anyway, so any will do.
         let rsa = key.rsa().or_else(|_| Rsa::generate(KEY_BITS)).and_then(RsaPair::new).map_err(bad_key)?;
         Ok(Self(Arc::new(Material { acceptor, rsa })))
@@ -87,7 +89,7 @@ impl RsaPair {
 }
 
 /// The first certificate is the server's; others lead to a CA that clients know.
-fn acceptor(chain: &[u8], key: &PKey<Private>) -> Result<SslAcceptor, ErrorStack> {
+fn acceptor(chain: &[u8], key: &PKey<Private>) -> Result<SslAcceptorBuilder, ErrorStack> {
     // The version before this one is without TLS 1.3.
     let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls_server())?;
     acceptor.set_min_proto_version(Some(OLDEST))?;
@@ -100,7 +102,7 @@ fn acceptor(chain: &[u8], key: &PKey<Private>) -> Result<SslAcceptor, ErrorStack
     }
     acceptor.set_private_key(key)?;
     acceptor.check_private_key()?;
-    Ok(acceptor.build())
+    Ok(acceptor)
 }
 
 /// The client's side of a handshake. Certificates are not verified. `name` is sent as SNI, unless it is an address.
@@ -251,6 +253,7 @@ fn write_atomically(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WireErro
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use openssl::ssl::NameType;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::OnceLock;
 
@@ -286,6 +289,27 @@ pub(crate) mod tests {
         fs::write(dir.path().join("pointsman-cert.pem"), "nonsense").unwrap();
         let text = ServerTls::load_or_create(dir.path()).err().unwrap().to_string();
         assert!(text.contains("pointsman-key.pem") && text.contains("remove"), "{text}");
+    }
+
+    #[test]
+    fn servers_of_either_version_are_spoken_to() {
+        let set = Generated::new().unwrap();
+        let key = PKey::private_key_from_pem(&set.key).unwrap();
+        for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
+            let mut builder = acceptor(&set.cert, &key).unwrap();
+            builder.set_max_proto_version(Some(version)).unwrap();
+            builder.set_min_proto_version(Some(version)).unwrap();
+            let server = builder.build();
+            let (ours, theirs) = crate::socket::tests::pair();
+            std::thread::scope(|scope| {
+                let accepted = scope.spawn(|| server.accept(Buffered::new(theirs, &[])).unwrap());
+                let stream = connect(Buffered::new(ours, &[]), "db.example.com").unwrap();
+                let accepted = accepted.join().unwrap();
+                assert!(stream.is_encrypted());
+                assert_eq!(accepted.ssl().version2(), Some(version));
+                assert_eq!(accepted.ssl().servername(NameType::HOST_NAME), Some("db.example.com"));
+            });
+        }
     }
 
     #[test]
