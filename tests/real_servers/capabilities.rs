@@ -35,8 +35,8 @@ pub fn every_mix(lab: &Lab) {
         for (at, hidden) in MIXES.into_iter().enumerate() {
             let server = Weakened::start(lab.servers.port(kind), hidden);
             let (user, hostgroup) = match kind {
-                Kind::MySql => (["mix_my0", "mix_my1", "mix_my2", "mix_my3"][at], 300 + at as u16),
-                Kind::MariaDb => (["mix_ma0", "mix_ma1", "mix_ma2", "mix_ma3"][at], 310 + at as u16),
+                Kind::MySql => (["mix_my0", "mix_my1", "mix_my2", "mix_my3"][at], 5000 + at as u16),
+                Kind::MariaDb => (["mix_ma0", "mix_ma1", "mix_ma2", "mix_ma3"][at], 5010 + at as u16),
             };
             lab.add_at(&Route { user, hostgroup, kind, use_ssl: false }, server.port);
             for client in MIXES {
