@@ -165,9 +165,10 @@ def wait_until_running(context, needle):
 @check("kill.query")
 def kill_query(context):
     connection, killer = context.connect(), context.connect()
+    number = context.driver.thread_id(connection)
     finish = in_background(context, connection, "SELECT SLEEP(15) AS kill_query_sleep")
     wait_until_running(context, "kill_query_sleep")
-    answer = context.run(killer, f"KILL QUERY {context.driver.thread_id(connection)}")
+    answer = context.run(killer, f"KILL QUERY {number}")
     return [answer, finish(), context.run(connection, "SELECT 'goes on'")]
 
 
@@ -175,11 +176,12 @@ def kill_query(context):
 def kill_long(context):
     connection, killer = context.connect(), context.connect()
     context.run(connection, "BEGIN")
+    number = context.driver.thread_id(connection)
     finish = in_background(
         context, connection,
         "SELECT COUNT(*) AS kill_long FROM information_schema.columns a, information_schema.columns b, information_schema.columns c, information_schema.columns d")
     wait_until_running(context, "kill_long")
-    answer = context.run(killer, f"/* own */ KILL QUERY {context.driver.thread_id(connection)}")
+    answer = context.run(killer, f"/* own */ KILL QUERY {number}")
     return [answer, finish(), context.run(connection, "SELECT 'goes on'"), context.run(connection, "COMMIT")]
 
 
