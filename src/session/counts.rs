@@ -2,7 +2,6 @@
 
 use super::classify::Count;
 use super::local::Answer;
-use wire::ColumnType;
 use wire::reply::Column;
 use wire::tracker::Outcome;
 
@@ -31,7 +30,7 @@ impl Counts {
             Count::Found => self.found.to_string(),
         };
         (self.affected, self.found, self.asked) = (-1, 1, true);
-        Answer::Row(Column::new(name, ColumnType::MYSQL_TYPE_LONGLONG), value)
+        Answer::Row(Column::function(name), value)
     }
 }
 

@@ -25,12 +25,18 @@ pub struct Column {
     pub name: String,
     /// Type as MySQL names it.
     pub kind: ColumnType,
+    /// An expression's value, which is never NULL, as servers describe their own functions: without an original name.
+    expression: bool,
 }
 
 impl Column {
     /// A column.
     pub fn new(name: impl Into<String>, kind: ColumnType) -> Self {
-        Self { name: name.into(), kind }
+        Self { name: name.into(), kind, expression: false }
+    }
+    /// The whole number that a function returns.
+    pub fn function(name: impl Into<String>) -> Self {
+        Self { name: name.into(), kind: ColumnType::MYSQL_TYPE_LONGLONG, expression: true }
     }
     /// A text column.
     pub fn text(name: impl Into<String>) -> Self {
@@ -43,7 +49,8 @@ impl Column {
         let mut payload = Vec::with_capacity(64);
         put_lenenc_bytes(&mut payload, b"def");
         // Schema, table, original table, name, original name.
-        for text in ["", "", "", &self.name, &self.name] {
+        let original = if self.expression { "" } else { &self.name };
+        for text in ["", "", "", &self.name, original] {
             put_lenenc_bytes(&mut payload, text.as_bytes());
         }
         payload.push(0x0C);
@@ -57,10 +64,14 @@ impl Column {
     /// Collation id, display length, flags and decimals that go with the type.
     fn attributes(&self) -> (u16, u32, u16, u8) {
         const BINARY: u16 = 63;
+        const NOT_NULL_FLAG: u16 = 1;
         const BLOB_FLAG: u16 = 16;
         const BINARY_FLAG: u16 = 128;
         const NOT_FIXED: u8 = 0x1F;
         match self.kind {
+            ColumnType::MYSQL_TYPE_LONGLONG if self.expression => {
+                (BINARY, 21, NOT_NULL_FLAG | BINARY_FLAG, 0)
+            }
             ColumnType::MYSQL_TYPE_LONGLONG => (BINARY, 20, BINARY_FLAG, 0),
             ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT => {
                 (BINARY, 22, BINARY_FLAG, NOT_FIXED)
