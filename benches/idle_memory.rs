@@ -31,17 +31,18 @@ fn main() {
     // What the first connection of all sets up is no cost of the others.
     drop(client(&daemon));
 
-    let before = settled_kib(&daemon);
+    let before = (settled_kib(&daemon), daemon.stacks_kib());
     let connections: Vec<Conn> = (0..CONNECTIONS).map(|_| client(&daemon)).collect();
-    let after = settled_kib(&daemon);
+    let after = (settled_kib(&daemon), daemon.stacks_kib());
     drop(connections);
 
-    let each = after.saturating_sub(before) as f64 / f64::from(CONNECTIONS);
+    let each = |before: u64, after: u64| after.saturating_sub(before) as f64 / f64::from(CONNECTIONS);
     println!(
-        "{:>11}  {:>14}  {:>13}  {:>18}",
-        "connections", "RSS before KiB", "RSS after KiB", "KiB per connection"
+        "{:>11}  {:>14}  {:>13}  {:>18}  {:>14}",
+        "connections", "RSS before KiB", "RSS after KiB", "KiB per connection", "of that, stack"
     );
-    println!("{CONNECTIONS:>11}  {before:>14}  {after:>13}  {each:>18.1}");
+    let (all, stack) = (each(before.0, after.0), each(before.1, after.1));
+    println!("{CONNECTIONS:>11}  {:>14}  {:>13}  {all:>18.1}  {stack:>14.1}", before.0, after.0);
 }
 
 fn raise_open_files() {

@@ -91,6 +91,21 @@ impl Daemon {
         self.memory_kib("VmHWM:")
     }
 
+    /// The part of the resident memory that is stack of clients' threads, in KiB: it is known by its size.
+    pub fn stacks_kib(&self) -> u64 {
+        let maps = fs::read_to_string(format!("/proc/{}/smaps", self.child.id())).unwrap();
+        let value = |line: &str| line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok());
+        let (mut size, mut total) = (0, 0);
+        for line in maps.lines() {
+            if line.starts_with("Size:") {
+                size = value(line).unwrap();
+            } else if line.starts_with("Rss:") && (240..=272).contains(&size) {
+                total += value(line).unwrap();
+            }
+        }
+        total
+    }
+
     pub fn restart_peak(&self) {
         // proc(5): writing 5 resets the peak to what is resident now.
         fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();

@@ -375,4 +375,6 @@ pub fn framed(payload: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
+mod peers_tests;
+#[cfg(test)]
 mod tests;

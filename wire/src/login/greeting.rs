@@ -4,6 +4,7 @@ use super::ServerOptions;
 use crate::auth::{AuthPlugin, NONCE};
 use crate::packet::put_nul_bytes;
 use crate::{CapabilityFlags, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Protocol::HandshakeV10.
 pub(super) struct Greeting {
@@ -54,7 +55,9 @@ fn collation(version: &str) -> u8 {
 /// A challenge of 7-bit bytes without NUL, which ends it in packets, and without '$', which ends salts in stored hashes.
 pub(super) fn new_nonce() -> Result<[u8; NONCE], WireError> {
     let mut nonce = [0; NONCE];
-    openssl::rand::rand_bytes(&mut nonce).map_err(|e| WireError::Tls(format!("no random bytes: {e}")))?;
+    // The system's own generator: OpenSSL's takes kilobytes of memory for each thread.
+    // Up to 256 bytes come whole (getrandom(2)).
+    let _count = getrandom(&mut nonce, GetRandomFlags::empty()).map_err(std::io::Error::from)?;
     for byte in &mut nonce {
         *byte &= 0x7F;
         if matches!(*byte, 0 | b'$') {
