@@ -43,3 +43,30 @@ impl Drop for Sweeper {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::eventually;
+    use admin::Variables;
+    use std::net::{TcpListener, TcpStream};
+    use wire::Command;
+    use wire::socket::Socket;
+
+    #[test]
+    fn a_transaction_over_its_limit_ends_its_session() {
+        let variables = Variables { max_transaction_time: Duration::from_millis(1), ..Variables::default() };
+        let registry = Arc::new(Registry::default());
+        let sweeper = Sweeper::start(Arc::clone(&registry), Arc::new(Config::new(variables))).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let address = client.local_addr().unwrap();
+        let socket = Socket::new(client).unwrap();
+        let session = registry.enter(1, address, socket.clone(), "app", 1).unwrap();
+        session.entry.begin(Command::COM_QUERY, b"BEGIN", Instant::now());
+        session.entry.finish(Instant::now(), |activity| activity.transaction = Some(Instant::now()));
+        eventually("its client is cut off", || socket.is_cut());
+        drop(sweeper);
+        assert_eq!(Arc::strong_count(&registry), 2, "the thread has let go of it; the session has not");
+    }
+}
