@@ -286,3 +286,25 @@ fn old_connections_are_not_kept() {
     pool.inner.release(&lease.0, lease.1, pool.now, keep, &mut pool.trash);
     assert_eq!(pool.closed(), [1]);
 }
+
+#[test]
+fn a_server_that_is_added_gets_its_share_although_another_has_free_connections() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let open: Vec<_> = (0..5).map(|name| pool.open(&a, name)).collect();
+    open.into_iter().for_each(|lease| pool.release(lease));
+    let servers = vec![row(0, 10), ServerRow::new(0, "new", 3306)];
+    pool.inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
+    let mut fresh = 0;
+    for random in 0..10 {
+        match pool.inner.acquire(0, &a, pool.now, random, &mut pool.trash) {
+            Ok(Acquired::Open(slot, _)) => {
+                fresh += usize::from(&*slot.endpoint.host == "new");
+                pool.inner.discard(&slot);
+            }
+            Ok(Acquired::Reuse(slot, connection, _)) => pool.release((slot, connection)),
+            Err(refusal) => panic!("{refusal:?}"),
+        }
+    }
+    assert_eq!(fresh, 5, "half of the statements, by weight");
+}

@@ -7,7 +7,7 @@ use admin::Value;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use wire::{Command, StatusFlags};
+use wire::Command;
 
 /// Rows of stats_mysql_processlist.
 pub fn processlist_rows(registry: &Registry) -> Vec<Vec<Value>> {
@@ -73,9 +73,6 @@ fn extended(activity: &Activity) -> Option<String> {
     let mut held = Vec::new();
     if activity.status.intersects(TRANSACTION) {
         held.push("transaction".to_owned());
-    }
-    if !activity.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
-        held.push("autocommit off".to_owned());
     }
     let hold = activity.hold.to_string();
     if !hold.is_empty() {

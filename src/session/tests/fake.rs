@@ -266,6 +266,7 @@ impl<'a> Conversation<'a> {
                 self.insert_id = "77".to_owned();
                 self.reply().ok(1, 77, "")
             }
+            "READONLY" => self.reply().error(&SqlError::new(1290, "HY000", "running with --read-only")),
             _ => self.reply().error(&SqlError::new(1064, "42000", "what?")),
         }
     }

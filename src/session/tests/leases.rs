@@ -316,3 +316,55 @@ fn waiters_released_at_once_keep_to_max_connections() {
     assert!((1..=3).contains(&most.load(Ordering::SeqCst)) && open <= 3, "{most:?} used, {open} open");
     assert_eq!(served.into_inner(), WAITERS);
 }
+
+#[test]
+fn counts_are_read_where_they_were_left_or_told_from_the_answer() {
+    let world = World::new();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    world.await_pool(0, 1);
+    value(&mut client, "SELECT FOUND_ROWS()");
+    assert_eq!(world.fake.control.texts().last().unwrap(), "SELECT FOUND_ROWS()");
+    client.query_drop("INSERT INTO t").unwrap();
+    // It has asked once, so that its connection stays for a moment; then somebody else has it.
+    world.await_pool(0, 1);
+    value(&mut world.client(), "SELECT ID");
+    world.await_pool(0, 1);
+    assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "1");
+    assert_eq!(world.fake.control.texts().last().unwrap(), "SELECT ID", "no server was asked");
+}
+
+#[test]
+fn a_write_sent_to_a_server_that_refuses_it_shuns_nothing() {
+    let world = World::with(10, |variables| variables.shun_on_failures = 1);
+    let mut client = world.client();
+    for _ in 0..5 {
+        assert_eq!(refused(&mut client, "READONLY").0, 1290);
+    }
+    value(&mut world.client(), "SELECT ID");
+    assert_eq!(world.pool(7), 0, "no failure is counted");
+    assert_eq!(world.backends.connection_pool_rows()[0][3], Value::Text("ONLINE".into()));
+}
+
+#[test]
+fn a_reset_does_not_bring_a_retired_connection_back() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("SET @x = 1").unwrap();
+    world.backends.drain(&world.endpoint());
+    client.reset().unwrap();
+    world.await_pool(0, 0);
+    value(&mut client, "SELECT ID");
+    world.await_pool(0, 1);
+}
+
+#[test]
+fn nothing_is_shared_while_multiplexing_is_off() {
+    let world = World::with(10, |variables| variables.multiplexing = false);
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    assert_eq!((world.used(), world.free()), (1, 0));
+    drop(client);
+    world.await_pool(0, 1);
+    assert!(!world.fake.control.texts().contains(&"RESET".to_owned()), "nothing was left to reset");
+}
