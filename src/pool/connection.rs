@@ -101,6 +101,10 @@ pub struct Connection<T> {
     pub shared: Arc<Shared>,
 }
 
+/// Connections to be closed. They are large and move with every statement, so they stay in a box.
+#[allow(clippy::vec_box)]
+pub type Trash<T> = Vec<Box<Connection<T>>>;
+
 impl Connection<Backend> {
     /// Whether an idle connection is still good: open, and silent. A server that spoke unasked said goodbye.
     pub fn is_quiet(&self) -> bool {

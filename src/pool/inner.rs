@@ -1,6 +1,6 @@
 //! The state under the pool's lock: placement, and which list each connection is in. No IO.
 
-use super::connection::{Connection, Counters, Shared};
+use super::connection::{Connection, Counters, Shared, Trash};
 use super::profile::Want;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, ServerStatus, Unavailable};
 use admin::Value;
@@ -30,7 +30,7 @@ pub struct Slot {
 /// What a session got.
 pub enum Acquired<T> {
     /// A connection from the free list, idle for so long.
-    Reuse(Slot, Connection<T>, Duration),
+    Reuse(Slot, Box<Connection<T>>, Duration),
     /// The right to open one; `use_ssl` of the server's row.
     Open(Slot, bool),
 }
@@ -45,7 +45,7 @@ pub enum Refusal {
 }
 
 struct Idle<T> {
-    connection: Connection<T>,
+    connection: Box<Connection<T>>,
     since: Instant,
     /// The slot that it was used under last.
     last: u64,
@@ -93,7 +93,8 @@ impl<T> ServerPool<T> {
     /// Takes the free connection that is nearest to `want`, the newest among equals.
     fn take(&mut self, want: &Want) -> Option<Idle<T>> {
         let wanted = want.ahead.as_ref().unwrap_or(&want.profile);
-        let distance = |Idle { connection: Connection { identity, profile, .. }, .. }: &Idle<T>| {
+        let distance = |idle: &Idle<T>| {
+            let Connection { identity, profile, .. } = &*idle.connection;
             let same = Arc::ptr_eq(identity, &want.identity) || *identity == want.identity;
             match Arc::ptr_eq(profile, wanted) {
                 true => same.then_some(0),
@@ -112,7 +113,7 @@ impl<T> ServerPool<T> {
         }
         self.free.remove(best?.1)
     }
-    fn drain(&mut self, trash: &mut Vec<Connection<T>>) {
+    fn drain(&mut self, trash: &mut Trash<T>) {
         trash.extend(self.free.drain(..).map(|idle| idle.connection));
         self.used.values().for_each(|shared| shared.retire());
     }
@@ -153,7 +154,7 @@ impl<T> Inner<T> {
         want: &Want,
         now: Instant,
         random: u64,
-        trash: &mut Vec<Connection<T>>,
+        trash: &mut Trash<T>,
     ) -> Result<Acquired<T>, Refusal> {
         if self.closed {
             return Err(Refusal::Closed);
@@ -203,7 +204,7 @@ impl<T> Inner<T> {
         now: Instant,
         limit: u32,
         until: Instant,
-        trash: &mut Vec<Connection<T>>,
+        trash: &mut Trash<T>,
     ) -> bool {
         let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) else { return false };
         pool.failed += 1;
@@ -227,7 +228,7 @@ impl<T> Inner<T> {
         now_shunned
     }
     /// Takes the free connection of a hostgroup that was last used under the slot `id`.
-    pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Connection<T>)> {
+    pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
         for (endpoint, pool) in self.pools.get_mut(&hostgroup)? {
             let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
             let Idle { connection, .. } = pool.free.remove(at)?;
@@ -244,10 +245,10 @@ impl<T> Inner<T> {
     pub fn release(
         &mut self,
         slot: &Slot,
-        connection: Connection<T>,
+        connection: Box<Connection<T>>,
         now: Instant,
         keep: Keep,
-        trash: &mut Vec<Connection<T>>,
+        trash: &mut Trash<T>,
     ) {
         let server = self.hostgroups.server(slot.hostgroup, &slot.endpoint);
         let max = server.map_or(0, |server| server.row.max_connections) as usize;
@@ -275,12 +276,7 @@ impl<T> Inner<T> {
         self.forget_gone(slot);
     }
     /// Retires every connection of an endpoint, in one hostgroup or in all.
-    pub fn drain(
-        &mut self,
-        hostgroup: Option<HostgroupId>,
-        endpoint: &Endpoint,
-        trash: &mut Vec<Connection<T>>,
-    ) {
+    pub fn drain(&mut self, hostgroup: Option<HostgroupId>, endpoint: &Endpoint, trash: &mut Trash<T>) {
         for (id, pools) in &mut self.pools {
             if hostgroup.is_none_or(|only| only == *id)
                 && let Some(pool) = pools.get_mut(endpoint)
@@ -291,7 +287,7 @@ impl<T> Inner<T> {
     }
     /// Follows a change of placement: drops free connections of servers that are not usable, retires used ones
     /// of servers that are gone, OFFLINE_HARD or SHUNNED_AWS_BGD, and forgets servers without connections that are gone.
-    pub fn sweep(&mut self, trash: &mut Vec<Connection<T>>) {
+    pub fn sweep(&mut self, trash: &mut Trash<T>) {
         let hostgroups = &self.hostgroups;
         for (id, pools) in &mut self.pools {
             for (endpoint, pool) in pools {
@@ -326,7 +322,7 @@ impl<T> Inner<T> {
         self.closed
     }
     /// Closes the pool for good; returns what is in use, to be cut.
-    pub fn close(&mut self, trash: &mut Vec<Connection<T>>) -> Vec<Arc<Shared>> {
+    pub fn close(&mut self, trash: &mut Trash<T>) -> Vec<Arc<Shared>> {
         self.closed = true;
         let pools = self.pools.values_mut().flat_map(BTreeMap::values_mut);
         pools

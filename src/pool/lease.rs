@@ -75,7 +75,7 @@ impl Place {
             log::log!(level, "cannot connect to {endpoint} for hostgroup {hostgroup}: {reason}");
         }
     }
-    fn give_back(mut self, connection: Connection<Backend>) {
+    fn give_back(mut self, connection: Box<Connection<Backend>>) {
         // While somebody waits, every connection is about to be needed again.
         let variables = self.backends.config.variables();
         let free_pct = if self.backends.waiting() == 0 { variables.free_connections_pct } else { 100 };
@@ -101,12 +101,12 @@ impl Drop for Place {
 /// A backend connection in a session's hands. Dropped, it is closed: only [`Lease::release`] puts it back.
 pub struct Lease {
     // Closed before its place is given up, so that max_connections holds at the server too.
-    connection: Connection<Backend>,
+    connection: Box<Connection<Backend>>,
     place: Place,
 }
 
 impl Lease {
-    pub(super) fn new(connection: Connection<Backend>, place: Place) -> Self {
+    pub(super) fn new(connection: Box<Connection<Backend>>, place: Place) -> Self {
         Self { connection, place }
     }
     /// Whether the server has kept silent since its last answer, as it must.
@@ -170,7 +170,7 @@ impl Lease {
         Ok(())
     }
     fn restore(&mut self, wanted: &Arc<Profile>, deadline: Instant) -> Result<(), WireError> {
-        let Connection { transport, profile, shared, .. } = &mut self.connection;
+        let Connection { transport, profile, shared, .. } = &mut *self.connection;
         let way = profile.way_to(wanted, transport);
         let requests = way.requests();
         let mut answers = transport.exchange(&requests, SETTING_ANSWER, deadline)?.into_iter();
@@ -191,7 +191,7 @@ impl Lease {
     /// reports on the session, the character set and collation of the login, and with some servers the schema, so these
     /// are set again: as for a session that has logged in with `collation`.
     pub fn reset(&mut self, collation: u16, deadline: Instant) -> Result<(), WireError> {
-        let Connection { transport, profile, statements, .. } = &mut self.connection;
+        let Connection { transport, profile, statements, .. } = &mut *self.connection;
         let fresh = profile.after_reset(collation);
         let names = fresh.names_statement(transport);
         transport.tracking.iter_mut().for_each(Notices::reset);

@@ -33,7 +33,7 @@ pub use waiters::Waiter;
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups};
-use connection::Connection;
+use connection::Trash;
 use inner::{Acquired, Inner};
 use lease::Place;
 use parking_lot::Mutex;
@@ -168,7 +168,7 @@ impl Backends {
 }
 
 /// Closes connections politely. Their sockets' send buffers are empty, so this does not block.
-fn quit_all(connections: Vec<Connection<Backend>>) {
+fn quit_all(connections: Trash<Backend>) {
     for mut connection in connections {
         connection.transport.quit();
     }

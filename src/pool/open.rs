@@ -97,7 +97,7 @@ impl Ticket {
             statements: StatementCache::default(),
             shared,
         };
-        Ok(Lease::new(connection, place))
+        Ok(Lease::new(Box::new(connection), place))
     }
     fn report(self, failure: WireError, user: &str) -> OpenError {
         let hostgroup = self.place.slot.hostgroup;

@@ -163,7 +163,7 @@ impl Profile {
         Some(value)
     }
     /// How many variables were set.
-    pub fn len(&self) -> usize {
+    pub fn set_count(&self) -> usize {
         self.variables.len()
     }
     fn position(&self, name: &str) -> Result<usize, usize> {
@@ -294,7 +294,7 @@ mod tests {
         let back = set.set_statement(&plain, &Fake(8)).unwrap();
         assert_eq!(back, "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci");
         set.set_names("latin1");
-        assert_eq!(set.len(), 0);
+        assert_eq!(set.set_count(), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The pool's logic, over connections without a transport.
 
-use super::connection::Connection;
+use super::connection::{Connection, Trash};
 use super::inner::{Acquired, Inner, Keep, Slot};
 use super::statement_cache::StatementCache;
 use super::*;
@@ -30,7 +30,7 @@ fn want(user: &str, schema: Option<&str>) -> Want {
 struct Fixture {
     inner: Inner<u32>,
     now: Instant,
-    trash: Vec<Connection<u32>>,
+    trash: Trash<u32>,
 }
 
 impl Fixture {
@@ -45,28 +45,30 @@ impl Fixture {
         self.inner.acquire(0, want, self.now, 0, &mut self.trash)
     }
     /// A new connection named `name`.
-    fn open(&mut self, want: &Want, name: u32) -> (Slot, Connection<u32>) {
+    fn open(&mut self, want: &Want, name: u32) -> (Slot, Box<Connection<u32>>) {
         match self.acquire(want) {
             Ok(Acquired::Open(slot, _)) => {
                 assert!(self.inner.connected(&slot));
                 let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
                 let (opened, shared) = (self.now, Arc::clone(&slot.shared));
                 let statements = StatementCache::default();
-                (slot, Connection { transport: name, identity, profile, opened, statements, shared })
+                let connection =
+                    Connection { transport: name, identity, profile, opened, statements, shared };
+                (slot, Box::new(connection))
             }
             Ok(Acquired::Reuse(..)) => panic!("a free connection"),
             Err(refusal) => panic!("{refusal:?}"),
         }
     }
     /// The name of a free connection, taken.
-    fn reuse(&mut self, want: &Want) -> (Slot, Connection<u32>) {
+    fn reuse(&mut self, want: &Want) -> (Slot, Box<Connection<u32>>) {
         match self.acquire(want) {
             Ok(Acquired::Reuse(slot, connection, _)) => (slot, connection),
             Ok(Acquired::Open(..)) => panic!("none free"),
             Err(refusal) => panic!("{refusal:?}"),
         }
     }
-    fn release(&mut self, (slot, connection): (Slot, Connection<u32>)) {
+    fn release(&mut self, (slot, connection): (Slot, Box<Connection<u32>>)) {
         self.inner.release(&slot, connection, self.now, ALL_MAY_BE_FREE, &mut self.trash);
     }
     fn closed(&self) -> Vec<u32> {
@@ -151,7 +153,7 @@ fn a_drain_closes_what_is_free_and_retires_what_is_used_or_being_opened() {
     pool.release(used);
     // A reset changes what a connection carries, not that it is retired.
     let (slot, connection) = reset;
-    pool.release((slot, Connection { profile: Arc::new(Profile::login(None, 45)), ..connection }));
+    pool.release((slot, Box::new(Connection { profile: Arc::new(Profile::login(None, 45)), ..*connection })));
     pool.release(fresh);
     assert_eq!(pool.closed(), [1, 2, 3]);
     assert_eq!(pool.reuse(&a).1.transport, 4);

@@ -66,7 +66,7 @@ impl Session<'_> {
         }
         match value.as_str() {
             "DEFAULT" => Arc::make_mut(&mut self.want.profile).unset(name),
-            _ if profile.len() >= MAX_VARIABLES && profile.get(name).is_none() => {
+            _ if profile.set_count() >= MAX_VARIABLES && profile.get(name).is_none() => {
                 self.hold.add_variable(name)
             }
             _ => Arc::make_mut(&mut self.want.profile).set(name, &value),
