@@ -274,7 +274,8 @@ pub fn bounded_memory(lab: &Lab) {
             received += value.len();
         }
         assert_eq!(received, 200_000_000);
-        let growth = lab.daemon.peak_resident_kib() - before;
+        // The system may have been slow to take the earlier peak back.
+        let growth = lab.daemon.peak_resident_kib().saturating_sub(before);
         assert!(growth < 16 * 1024, "{route:?}: {growth} KiB more for a result of 200 MB");
     }
 }
