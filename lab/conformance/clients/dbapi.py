@@ -8,6 +8,7 @@ import time
 from common import check, plain, rows
 
 LOCK_SECONDS = 20
+NUMBERS = "WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < 900)"
 
 
 # --- login ---
@@ -179,7 +180,7 @@ def kill_long(context):
     number = context.driver.thread_id(connection)
     finish = in_background(
         context, connection,
-        "SELECT COUNT(*) AS kill_long FROM information_schema.columns a, information_schema.columns b, information_schema.columns c, information_schema.columns d")
+        f"{NUMBERS} SELECT COUNT(*) AS kill_long FROM c, c AS d, c AS e, c AS f")
     wait_until_running(context, "kill_long")
     answer = context.run(killer, f"/* own */ KILL QUERY {number}")
     return [answer, finish(), context.run(connection, "SELECT 'goes on'"), context.run(connection, "COMMIT")]
@@ -401,7 +402,7 @@ def closed_midway(context):
     for _ in range(3):
         connection = context.connect(typed=True)
         cursor = context.driver.cursor(connection, "unbuffered")
-        cursor.execute("SELECT a.table_name, REPEAT('x', 5000) FROM information_schema.columns a, information_schema.schemata b")
+        cursor.execute(f"{NUMBERS} SELECT c.n, REPEAT('x', 5000) FROM c, c AS d")
         cursor.fetchone()
         context.driver.abandon(connection)
     return context.run(context.connect(), "SELECT 'clean', @@autocommit")

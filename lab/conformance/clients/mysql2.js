@@ -296,7 +296,7 @@ check('results.streamed', async (context) => {
 check('results.abandoned', async (context) => {
   for (let turn = 0; turn < 3; turn += 1) {
     const connection = await context.connect();
-    const sql = "SELECT a.table_name, REPEAT('x', 5000) FROM information_schema.columns a, information_schema.schemata b";
+    const sql = "WITH RECURSIVE c AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM c WHERE n < 900) SELECT c.n, REPEAT('x', 5000) FROM c, c AS d";
     await new Promise((resolve) => connection.query({ sql }).on('result', resolve).on('error', resolve));
     connection.destroy();
   }
