@@ -227,6 +227,11 @@ impl<T> Inner<T> {
         self.sweep(trash);
         now_shunned
     }
+    /// A free connection of a hostgroup.
+    pub fn any_free(&self, hostgroup: HostgroupId) -> Option<&Connection<T>> {
+        let mut pools = self.pools.get(&hostgroup)?.values();
+        pools.find_map(|pool| pool.free.back()).map(|idle| &idle.connection)
+    }
     /// Takes the free connection of a hostgroup that was last used under the slot `id`.
     pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
         for (endpoint, pool) in self.pools.get_mut(&hostgroup)? {

@@ -31,7 +31,8 @@ impl Session<'_> {
                 let Ok(sql) = attributes::sql(argument, self.capabilities) else {
                     return Step::Answer(Answer::Error(SqlError::malformed_packet()));
                 };
-                if let Some(answer) = local::answer(sql, self.id, &self.want.identity.user, self.peer) {
+                let local = local::answer(sql, &self.want.identity.user, self.peer);
+                if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
                     return Step::Answer(answer);
                 }
                 if let Some(kill) = Kill::parse(sql, self.plain_backslash()) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use wire::reply::{Column, Reply};
-use wire::{ColumnType, SqlError, WireError};
+use wire::{SqlError, WireError};
 
 /// An answer of our own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,17 +43,12 @@ impl Answer {
 }
 
 /// Statements that ProxySQL answers itself, in exactly these spellings: others go to a server.
-pub fn answer(sql: &[u8], connection_id: u32, user: &str, peer: IpAddr) -> Option<Answer> {
+pub fn answer(sql: &[u8], user: &str, peer: IpAddr) -> Option<Answer> {
     Some(match sql {
         b"select @@version_comment limit 1" => {
             Answer::Row(Column::text("@@version_comment"), "(ProxySQL)".to_owned())
         }
         b"select USER()" => Answer::Row(Column::text("USER()"), format!("{user}@{peer}")),
-        b"SELECT CONNECTION_ID()" | b"select CONNECTION_ID()" | b"select connection_id()" => {
-            let name = if sql.ends_with(b"CONNECTION_ID()") { "CONNECTION_ID()" } else { "connection_id()" };
-            let column = Column::new(name, ColumnType::MYSQL_TYPE_LONGLONG);
-            Answer::Row(column, connection_id.to_string())
-        }
         _ => return None,
     })
 }
@@ -65,13 +60,12 @@ mod tests {
 
     #[test]
     fn only_the_exact_spelling_is_answered_here() {
-        let answer = |sql: &str| answer(sql.as_bytes(), 7, "app", Ipv4Addr::LOCALHOST.into());
+        let answer = |sql: &str| answer(sql.as_bytes(), "app", Ipv4Addr::LOCALHOST.into());
         let value = |sql| match answer(sql) {
             Some(Answer::Row(_, value)) => Some(value),
             _ => None,
         };
         assert_eq!(value("select @@version_comment limit 1").as_deref(), Some("(ProxySQL)"));
-        assert_eq!(value("SELECT CONNECTION_ID()").as_deref(), Some("7"));
         assert_eq!(value("select USER()").as_deref(), Some("app@127.0.0.1"));
         assert_eq!(answer("SELECT @@version_comment LIMIT 1"), None);
         assert_eq!(answer("select @@version_comment limit 1;"), None);

@@ -1,4 +1,39 @@
-//! Who answers `SELECT VERSION()`: mysql-select_version_forwarding.
+//! The answers to simple questions for the version and for the connection's id. Who answers `SELECT VERSION()` is
+//! mysql-select_version_forwarding's to say.
+
+use super::asked::{Asked, asked};
+use super::local::Answer;
+use super::state::Session;
+use wire::ColumnType;
+use wire::reply::Column;
+
+impl Session<'_> {
+    /// The answer to a statement that asks for nothing else, unless it is the server's.
+    pub(super) fn answer_asked(&mut self, sql: &[u8]) -> Option<Answer> {
+        let (what, name) = asked(sql)?;
+        match what {
+            Asked::ConnectionId => {
+                let column = Column::new(name, ColumnType::MYSQL_TYPE_LONGLONG);
+                Some(Answer::Row(column, self.id.to_string()))
+            }
+            Asked::Version => {
+                let variables = self.shared.config.variables();
+                let pooled = match &mut self.lease {
+                    Some(lease) => Some(lease.backend().server_version.clone()),
+                    None => self.shared.backends.known_version(self.hostgroup),
+                };
+                match version_source(
+                    variables.select_version_forwarding,
+                    &variables.server_version,
+                    pooled.as_deref(),
+                ) {
+                    VersionSource::Here(version) => Some(Answer::Row(Column::text(name), version.to_owned())),
+                    VersionSource::Server => None,
+                }
+            }
+        }
+    }
+}
 
 /// Where the version comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]

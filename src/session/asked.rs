@@ -1,0 +1,186 @@
+//! Simple questions that a server would answer with what is its own: the id of a connection, and its version.
+
+/// What a statement asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// CONNECTION_ID(), which is to be the one of the greeting.
+    ConnectionId,
+    /// VERSION() or @@version.
+    Version,
+}
+
+/// Words that cannot be an alias without AS.
+const RESERVED: [&str; 13] = [
+    "FROM",
+    "INTO",
+    "UNION",
+    "WHERE",
+    "FOR",
+    "LIMIT",
+    "ORDER",
+    "GROUP",
+    "HAVING",
+    "PROCEDURE",
+    "LOCK",
+    "WINDOW",
+    "EXCEPT",
+];
+
+/// Reads a statement that asks for one of these alone, in any case and with any white space, an alias, `LIMIT 1` and
+/// semicolons; also returns the name that a server gives the column. Anything else is a server's to answer.
+pub fn asked(sql: &[u8]) -> Option<(Asked, String)> {
+    // Nearly every statement is longer.
+    const LONGEST: usize = 200;
+    let mut text = Text(sql.get(..sql.len().min(LONGEST + 1)).filter(|sql| sql.len() <= LONGEST)?);
+    text.space();
+    text.word("SELECT")?;
+    text.needed_space()?;
+    let start = text.0;
+    let asked = if text.take(b"@@") {
+        text.word("VERSION")?;
+        Asked::Version
+    } else {
+        let asked = match text.word("VERSION") {
+            Some(()) => Asked::Version,
+            None => {
+                text.word("CONNECTION_ID")?;
+                Asked::ConnectionId
+            }
+        };
+        text.space();
+        let call = text.take(b"(");
+        text.space();
+        (call && text.take(b")")).then_some(asked)?
+    };
+    let written = start.get(..start.len() - text.0.len())?;
+    let name = text.alias()?.unwrap_or(written);
+    text.end()?;
+    Some((asked, String::from_utf8(name.to_vec()).ok()?))
+}
+
+/// What is left to read of a text.
+struct Text<'a>(&'a [u8]);
+
+impl<'a> Text<'a> {
+    fn take(&mut self, bytes: &[u8]) -> bool {
+        self.0.strip_prefix(bytes).map(|rest| self.0 = rest).is_some()
+    }
+    fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
+        let end = self.0.iter().position(|&byte| !wanted(byte)).unwrap_or(self.0.len());
+        let (taken, rest) = self.0.split_at(end);
+        self.0 = rest;
+        taken
+    }
+    fn space(&mut self) -> bool {
+        !self.take_while(|byte| byte.is_ascii_whitespace()).is_empty()
+    }
+    fn needed_space(&mut self) -> Option<()> {
+        self.space().then_some(())
+    }
+    fn identifier(&mut self) -> &'a [u8] {
+        self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..))
+    }
+    /// One word, or nothing is taken.
+    fn word(&mut self, word: &str) -> Option<()> {
+        let before = self.0;
+        if self.identifier().eq_ignore_ascii_case(word.as_bytes()) {
+            return Some(());
+        }
+        self.0 = before;
+        None
+    }
+    /// The alias, if there is one; `None` for what is none.
+    fn alias(&mut self) -> Option<Option<&'a [u8]>> {
+        let spaced = self.space();
+        let before = self.0;
+        let named = spaced && self.word("AS").is_some();
+        if named {
+            self.space();
+        }
+        if let [quote @ (b'`' | b'\'' | b'"'), ..] = self.0 {
+            let quote = *quote;
+            self.take(&[quote]);
+            let name = self.take_while(|byte| byte != quote && byte != b'\\');
+            // A quote inside is doubled.
+            let closed = self.take(&[quote]) && !self.0.starts_with(&[quote]);
+            return (closed && !name.is_empty()).then_some(Some(name));
+        }
+        let name = self.identifier();
+        let reserved = RESERVED.iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes()));
+        match (name.is_empty() || reserved, named) {
+            (true, true) => None,
+            (true, false) => {
+                self.0 = before;
+                Some(None)
+            }
+            (false, _) => (spaced && !name.iter().all(u8::is_ascii_digit)).then_some(Some(name)),
+        }
+    }
+    fn end(&mut self) -> Option<()> {
+        self.space();
+        if self.word("LIMIT").is_some() {
+            self.needed_space()?;
+            self.word("1")?;
+        }
+        self.take_while(|byte| byte.is_ascii_whitespace() || byte == b';');
+        self.0.is_empty().then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn simple_questions_are_understood_with_the_name_of_their_column() {
+        use Asked::{ConnectionId, Version};
+        for (sql, what, name) in [
+            ("SELECT CONNECTION_ID()", ConnectionId, "CONNECTION_ID()"),
+            ("select connection_id();", ConnectionId, "connection_id()"),
+            (" \n select\tConnection_Id ( ) ; ", ConnectionId, "Connection_Id ( )"),
+            ("SELECT CONNECTION_ID() AS `my id`", ConnectionId, "my id"),
+            ("SELECT CONNECTION_ID() id LIMIT 1", ConnectionId, "id"),
+            ("SELECT CONNECTION_ID() as 'x'", ConnectionId, "x"),
+            ("select version()", Version, "version()"),
+            ("SELECT @@version LIMIT 1", Version, "@@version"),
+            ("SELECT VERSION() AS v", Version, "v"),
+        ] {
+            assert_eq!(asked(sql.as_bytes()), Some((what, name.to_owned())), "{sql}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_not() {
+        for sql in [
+            "",
+            "SELECT",
+            "SELECTCONNECTION_ID()",
+            "SELECT CONNECTION_ID",
+            "SELECT CONNECTION_ID(), 1",
+            "SELECT CONNECTION_ID()+1",
+            "SELECT CONNECTION_ID() FROM DUAL",
+            "SELECT CONNECTION_ID() FROM",
+            "SELECT CONNECTION_ID() AS LIMIT",
+            "SELECT CONNECTION_ID() 'a''b'",
+            "SELECT CONNECTION_ID() LIMIT 0",
+            "SELECT CONNECTION_ID(); SELECT 1",
+            "SELECT CONNECTION_ID() 1",
+            "SELECT /* x */ VERSION()",
+            "SELECT @@version_comment",
+            "SELECT @@global.version",
+            "SELECT VERSION(1)",
+        ] {
+            assert_eq!(asked(sql.as_bytes()), None, "{sql}");
+        }
+        let long = format!("SELECT CONNECTION_ID(){}", " ".repeat(200));
+        assert_eq!(asked(long.as_bytes()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end(rest: Vec<u8>) {
+            asked(&[b"SELECT VERSION()", rest.as_slice()].concat());
+        }
+    }
+}
