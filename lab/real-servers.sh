@@ -80,7 +80,7 @@ start_mysql() {
         --datadir="$mysql_data" --init-file="$mysql_data.sql" --socket="$mysql_data.sock" --pid-file="$mysql_data.pid" \
         --bind-address=127.0.0.1 --skip-name-resolve --port="$mysql_port" --mysqlx=0 --secure-file-priv=NULL \
         --server-id=1 --gtid-mode=ON --enforce-gtid-consistency=ON \
-        --max-allowed-packet=256M --performance-schema=OFF --innodb-flush-log-at-trx-commit=2
+        --max-allowed-packet=256M --local-infile=ON --performance-schema=OFF --innodb-flush-log-at-trx-commit=2
 }
 
 start_mariadb() {
@@ -95,7 +95,7 @@ start_mariadb() {
     start_detached mariadb "$(command -v mariadbd)" --no-defaults --user=root \
         --datadir="$data" --init-file="$state/mariadb.sql" --socket="$state/mariadb.sock" --pid-file="$state/mariadb-own.pid" \
         --bind-address=127.0.0.1 --skip-name-resolve --port="$mariadb_port" \
-        --max-allowed-packet=256M --innodb-flush-log-at-trx-commit=2
+        --max-allowed-packet=256M --local-infile=ON --innodb-flush-log-at-trx-commit=2
 }
 
 wait_ready() { # wait_ready NAME CLIENT

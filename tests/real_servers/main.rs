@@ -20,6 +20,7 @@ mod rules;
 mod servers;
 mod setup;
 mod state;
+mod statements;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,6 +56,12 @@ const CHECKS: &[Check] = &[
     ("nothing is left for the next session", state::nothing_is_left),
     ("what the last statement left", state::what_the_last_statement_left),
     ("reads to one server, writes to another", rules::read_write_split),
+    ("prepared statements of sessions that take turns", statements::taking_turns),
+    ("how many statements a server has", statements::counts),
+    ("parameters in pieces, and cursors", statements::pieces_and_cursors),
+    ("procedures with OUT parameters", statements::procedures),
+    ("files of the client", statements::files),
+    ("changes of user", statements::changes_of_user),
     ("every column type", results::column_types),
     ("statements that return no rows", results::statements_without_rows),
     ("errors, also in the middle of a result", results::errors),

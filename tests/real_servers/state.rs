@@ -1,5 +1,6 @@
 //! What a session has set goes with it from connection to connection, and to no other session.
 
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 
 use mysql::prelude::{FromRow, Queryable};
@@ -8,13 +9,15 @@ use mysql::{Conn, Error};
 use crate::servers::Kind;
 use crate::setup::{Lab, Route};
 
+/// Hostgroups from here on are for routes of a check's own.
+static NEXT_HOSTGROUP: AtomicU16 = AtomicU16::new(300);
+
 /// A route of its own to each server, over at most so many connections.
-fn narrow(lab: &Lab, name: &str, max_connections: u32) -> [Route; 2] {
+pub fn narrow(lab: &Lab, name: &str, max_connections: u32) -> [Route; 2] {
     [Kind::MySql, Kind::MariaDb].map(|kind| {
         // Names and numbers live as long as the test.
         let user: &'static str = format!("{name}_{kind:?}").to_lowercase().leak();
-        let hostgroup =
-            100 + 2 * name.len() as u16 + max_connections as u16 * 100 + u16::from(kind == Kind::MySql);
+        let hostgroup = NEXT_HOSTGROUP.fetch_add(1, Ordering::Relaxed);
         let route = Route { user, hostgroup, kind, use_ssl: false };
         lab.add(&route);
         let mut admin = lab.admin();
