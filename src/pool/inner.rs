@@ -230,7 +230,7 @@ impl<T> Inner<T> {
     /// A free connection of a hostgroup.
     pub fn any_free(&self, hostgroup: HostgroupId) -> Option<&Connection<T>> {
         let mut pools = self.pools.get(&hostgroup)?.values();
-        pools.find_map(|pool| pool.free.back()).map(|idle| &idle.connection)
+        pools.find_map(|pool| pool.free.back()).map(|idle| &*idle.connection)
     }
     /// Takes the free connection of a hostgroup that was last used under the slot `id`.
     pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
