@@ -73,8 +73,8 @@ def command(client, libraries, options):
 class Run:
     """The checks of all clients against one server."""
 
-    def __init__(self, options, scripts, libraries, servers, server):
-        self.options, self.scripts, self.libraries = options, scripts, libraries
+    def __init__(self, options, scripts, answers, libraries, servers, server):
+        self.options, self.scripts, self.answers, self.libraries = options, scripts, answers, libraries
         self.servers, self.server = servers, server
         self.daemon = lab.Daemon(options.daemon, server, servers)
         self.daemon.configure()
@@ -118,37 +118,47 @@ class Run:
         direct, first = self.pass_of(client, "direct", self.servers.ports[self.server])
         through, second = self.pass_of(client, "through", self.daemon.port)
         found = compare.differences(direct, through)
-        say(f"{client}, {self.server}: {len(direct)} checks, {len(found)} differ ({time.monotonic() - begun:.0f} s)")
+        result = {"client": client, "server": self.server, "names": sorted(direct), "found": found, "failed": bool(first or second)}
+        result["left"], result["unlisted"] = unlisted(result, self.answers)
+        say(f"{client}, {self.server}: {len(direct)} checks, {result['unlisted']} differ "
+            f"({time.monotonic() - begun:.0f} s){shown(result['left'])}")
         if self.options.show:
             for name, entry in direct.items():
                 say(f"{name}: {json.dumps(entry, ensure_ascii=False)}")
-        return {"client": client, "server": self.server, "names": sorted(direct), "found": found, "failed": bool(first or second)}
+        return result
+
+
+def unlisted(result, answers):
+    """The differences of a client's that local_answers.json does not list, and the number of checks that have some."""
+    left, number = [], 0
+    for name, places in result["found"]:
+        places = [place for place in places if not answers.accepts(result["server"], result["client"], name, place)]
+        number += bool(places)
+        left += [{"check": name, "client": result["client"], "server": result["server"], "path": path, "direct": direct,
+                  "through": through} for path, direct, through in places]
+    return left, number
+
+
+def shown(left):
+    """The differences as text."""
+    return "".join(
+        f"\n{entry['check']} ({entry['client']}, {entry['server']}) {entry['path']}"
+        f"\n    direct:  {compare.shown(entry['direct'])}\n    through: {compare.shown(entry['through'])}"
+        for entry in left)
 
 
 def report(results, answers, options, problems):
-    """Prints the table and every difference; returns whether all is well."""
-    wrong, lines, written = 0, [], []
-    for result in results:
-        unexpected = 0
-        for name, places in result["found"]:
-            left = [place for place in places if not answers.accepts(result["server"], result["client"], name, place)]
-            unexpected += bool(left)
-            for path, direct, through in left:
-                written.append({"check": name, "client": result["client"], "server": result["server"], "path": path,
-                                "direct": direct, "through": through})
-                lines.append(f"{name} ({result['client']}, {result['server']}) {path}\n    direct:  "
-                             f"{compare.shown(direct)}\n    through: {compare.shown(through)}")
-        wrong += unexpected + result["failed"]
-        result["unexpected"] = unexpected
-    print("\n" + "\n".join(lines))
+    """Prints the table; returns whether all is well."""
+    wrong = sum(result["unlisted"] + result["failed"] for result in results)
     print(f"\n{'client':<14}{'server':<10}{'checks':>8}{'local answers':>15}{'different':>11}")
     for result in results:
-        local = len(result["found"]) - result["unexpected"]
-        print(f"{result['client']:<14}{result['server']:<10}{len(result['names']):>8}{local:>15}{result['unexpected']:>11}")
+        local = len(result["found"]) - result["unlisted"]
+        print(f"{result['client']:<14}{result['server']:<10}{len(result['names']):>8}{local:>15}{result['unlisted']:>11}")
     names = {name for result in results for name in result["names"]}
     print(f"\n{len(names)} distinct checks, {sum(len(result['names']) for result in results)} runs")
     if options.json:
-        options.json.write_text(json.dumps(written, ensure_ascii=False, indent=1))
+        left = [entry for result in results for entry in result["left"]]
+        options.json.write_text(json.dumps(left, ensure_ascii=False, indent=1))
     if not options.check:
         ran = {(result["server"], result["client"]) for result in results}
         problems += [f"local_answers.json: no longer different: {entry}" for entry in answers.unused(ran)]
@@ -166,7 +176,7 @@ def run(options):
         say("starting the servers")
         servers.start()
         for server in options.server or SERVERS:
-            runs.append(Run(options, scripts, libraries, servers, server))
+            runs.append(Run(options, scripts, answers, libraries, servers, server))
         jobs = [(run, client) for client in options.client or CLIENTS for run in runs]
         pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
         try:
