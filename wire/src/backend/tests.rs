@@ -106,6 +106,27 @@ fn results_are_read_whole() {
 }
 
 #[test]
+fn commands_sent_together_are_answered_in_order() {
+    let server = Server::start(options(AuthPlugin::Native, false));
+    let mut backend = connect(&server, "clear", &clear(), false).unwrap();
+    let requests: [Request<'_>; 5] = [
+        (Command::COM_PING, b""),
+        (Command::COM_QUERY, b"echo one"),
+        (Command::COM_QUERY, b"nonsense"),
+        (Command::COM_QUERY, b"null"),
+        (Command::COM_QUERY, b"echo two"),
+    ];
+    let answers = backend.exchange(&requests, 1 << 20, soon()).unwrap();
+    let value = |at: usize| answers[at].as_ref().unwrap().rows[0][0].clone();
+    assert_eq!(answers[0], Ok(TextResult::default()));
+    assert_eq!((value(1), value(4)), (Some(b"one".to_vec()), Some(b"two".to_vec())));
+    let codes = [2, 3].map(|at: usize| answers[at].as_ref().unwrap_err().code);
+    assert_eq!(codes, [1064, 1317]);
+    assert_eq!(backend.exchange(&[], 1, soon()).unwrap(), []);
+    assert!(backend.exchange(&[(Command::COM_QUERY, b"long 2000")], 1000, soon()).is_err());
+}
+
+#[test]
 fn values_over_16_mib_pass_both_ways() {
     let server = Server::start(options(AuthPlugin::Native, true));
     for tls in [false, true] {
