@@ -181,10 +181,11 @@ impl<'a> Ending<'a> {
         Ok(Self { counts: Some(counts), status, warnings, tail: fields.rest() })
     }
     /// The text and the session-track data of an OK packet whose status has SERVER_SESSION_STATE_CHANGED, under
-    /// CLIENT_SESSION_TRACK.
+    /// CLIENT_SESSION_TRACK. Either is empty where the packet ends before it.
     pub(crate) fn tracked(&self) -> Result<(&'a [u8], &'a [u8]), WireError> {
         let mut fields = Fields::new(self.tail);
-        Ok((fields.lenenc_bytes()?, fields.lenenc_bytes()?))
+        let mut next = || if fields.is_empty() { Ok(&[][..]) } else { fields.lenenc_bytes() };
+        Ok((next()?, next()?))
     }
 }
 

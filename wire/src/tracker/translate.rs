@@ -199,15 +199,17 @@ impl<'a> Translation<'a> {
         }
         let client_tracks = self.client_has(CapabilityFlags::CLIENT_SESSION_TRACK);
         if !self.sides.has_data(ending) {
-            // Servers encode the text's length though the manual says otherwise. The client relies on it.
-            let unencoded = client_tracks && !ending.tail.is_empty() && encoded_text(ending.tail).is_none();
-            return Ok(if unencoded { Form::Ok { admitted: 0 } } else { Form::AsItIs });
+            // Servers encode the text's length though the manual says otherwise. The client relies on it, and with the flag
+            // it would look for data behind the end of the packet.
+            let unencoded = !ending.tail.is_empty() && encoded_text(ending.tail).is_none();
+            let flagged = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED);
+            let misleading = client_tracks && (unencoded || flagged);
+            return Ok(if misleading { Form::Ok { admitted: 0 } } else { Form::AsItIs });
         }
         let (_, data) = ending.tracked()?;
         let admitted = match self.sides.notices {
-            _ if !client_tracks => Admitted::Part(0),
+            _ if !client_tracks || data.is_empty() => Admitted::Part(0),
             None => Admitted::All,
-            Some(_) if data.is_empty() => Admitted::Part(0),
             Some(notices) => {
                 self.begun_before = self.begun;
                 notices.admitted(data, &mut self.begun)?

@@ -185,6 +185,25 @@ fn a_client_is_told_of_what_it_would_be_told() {
 }
 
 #[test]
+fn an_ok_that_claims_session_data_and_has_none_claims_none() {
+    let quiet: &[u8] = b"\0\0\0\x02\0\0\0";
+    let nothing = Notices::new("", "0", "0", "OFF");
+    for tail in [&b""[..], b"\0", b"\0\0"] {
+        let claiming = [b"\0\0\0\x02\x40\0\0", tail].concat();
+        for notices in [None, Some(&nothing)] {
+            for client in [TRACKS, BOTH] {
+                let sides = Sides { notices, ..sides(BOTH, client) };
+                let said = becomes(COM_QUERY, sides, &[&claiming], &[quiet]);
+                assert_eq!(said.changes, SessionChanges::default());
+            }
+        }
+    }
+    // A server that cannot track has no data where the flag is.
+    becomes(COM_QUERY, sides(DEPRECATES, BOTH), &[b"\0\0\0\x02\x40\0\0"], &[quiet]);
+    becomes(COM_QUERY, sides(DEPRECATES, BOTH), &[b"\0\0\0\x02\x40\0\0\x02hi"], &[b"\0\0\0\x02\0\0\0\x02hi"]);
+}
+
+#[test]
 fn texts_stay_where_session_data_go() {
     let nothing = Notices::new("", "0", "0", "OFF");
     let from: &[u8] =
@@ -248,11 +267,7 @@ fn unknown_entries_pass_and_wrong_ones_are_refused() {
     let filtered = Sides { notices: Some(&nothing), ..Sides::same(BOTH) };
     let said = becomes(COM_INIT_DB, filtered, &[from], &[b"\0\0\0\x02@\0\0\0\x05\x2a\x03abc"]);
     assert_eq!(said.changes.schema.as_deref(), Some("app"));
-    for wrong in [
-        &b"\0\0\0\x02@\0\0"[..],
-        b"\0\0\0\x02@\0\0\0\x0b\x01\x04\x03app",
-        b"\0\0\0\x02@\0\0\0\x06\x01\x04\x09app",
-    ] {
+    for wrong in [&b"\0\0\0\x02@\0\0\0\x0b\x01\x04\x03app"[..], b"\0\0\0\x02@\0\0\0\x06\x01\x04\x09app"] {
         let mut tracker = ResponseTracker::new(COM_QUERY, filtered);
         assert!(tracker.feed(&mut stream(&[wrong]), &mut Vec::new()).is_err(), "{wrong:?}");
     }
