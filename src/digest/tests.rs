@@ -74,6 +74,22 @@ fn options_change_the_text() {
 }
 
 #[test]
+fn kept_comments_end_lists_and_are_never_last() {
+    let options = Options { keep_comment: true, ..Options::default() };
+    for (sql, expected) in [
+        ("/* a */;", ""),
+        ("SELECT 1 /* a */; /* b */", "SELECT ?"),
+        ("SELECT 1,2,3,4,/* a */5,6", "SELECT ?,?,?,...,/* a */ ?,?"),
+        ("SELECT 1,2,3,4 /* a */,5", "SELECT ?,?,?,... /* a */,?"),
+        ("VALUES (1),(/* a */2)", "VALUES (?),(/* a */ ?)"),
+        ("SELECT - /* a */ 1", "SELECT - /* a */ ?"),
+    ] {
+        assert_eq!(String::from_utf8_lossy(&with(sql.as_bytes(), &options)), expected, "{sql}");
+        assert_eq!(String::from_utf8_lossy(&with(expected.as_bytes(), &options)), expected, "{expected}");
+    }
+}
+
+#[test]
 fn a_plain_backslash_ends_no_text_early() {
     let mut out = Vec::new();
     write(br"SELECT '\', a", true, &Options::default(), &mut out);
@@ -149,6 +165,10 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
 fn check_fixpoint(sql: &[u8], options: &Options) -> Result<(), TestCaseError> {
     let once = with(sql, options);
     prop_assert!(once.len() <= options.max_digest_length);
+    if once != with(sql, &Options { max_digest_length: usize::MAX, ..options.clone() }) {
+        // What stood behind the end may have told what stands before it.
+        return Ok(());
+    }
     let twice = with(&once, options);
     prop_assert_eq!(
         String::from_utf8_lossy(&once),

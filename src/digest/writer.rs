@@ -71,12 +71,13 @@ impl<'a, 'o> Writer<'a, 'o> {
         !self.full
     }
     fn add(&mut self, token: Token<'a>, tokens: &Tokens<'a>) {
-        let mut spaced = tokens.spaced();
+        let spaced = tokens.spaced();
+        // A semicolon may be left out, and the comment would then stand at the end.
         if self.options.keep_comment
+            && token != Token::Symbol(b';')
             && let Some(comment) = tokens.comment()
         {
-            self.piece(true, comment);
-            spaced = true;
+            self.comment(comment);
         }
         match token {
             Token::Text(_) | Token::Symbol(b'?') => self.literal(spaced),
@@ -93,6 +94,17 @@ impl<'a, 'o> Writer<'a, 'o> {
                 self.previous = self.other(spaced, token);
             }
         }
+    }
+    /// A comment ends the lists that it stands in: what comes after it is always written.
+    fn comment(&mut self, comment: &[u8]) {
+        self.end_signs();
+        self.piece(true, comment);
+        (self.group, self.groups) = (None, 0);
+        self.previous = match self.previous {
+            Previous::Literal | Previous::Group => Previous::Operand,
+            Previous::CommaAfterLiteral | Previous::CommaAfterGroup => Previous::Comma,
+            previous => previous,
+        };
     }
     /// A token that is written much as it is; returns what it is to those that follow.
     fn other(&mut self, spaced: bool, token: Token<'a>) -> Previous<'a> {
