@@ -239,13 +239,12 @@ pub(crate) mod tests {
             client.stream().set_write_timeout(told).unwrap();
             client.0.limits.lock().told_write = told;
             client.set_timeouts(None, Some(Duration::from_millis(limit)));
-            let kind = loop {
-                match client.write(&[0; 1 << 16]) {
-                    Ok(_) => {}
-                    Err(error) => break error.kind(),
+            let error = loop {
+                if let Err(error) = client.write_all(&[0; 1 << 16]) {
+                    break error;
                 }
             };
-            assert_eq!(kind, io::ErrorKind::WouldBlock);
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         }
     }
 

@@ -12,6 +12,7 @@ use std::thread;
 fn the_next_client_uses_the_same_connection() {
     let world = World::new();
     let first = value(&mut world.client(), "SELECT ID");
+    world.await_pool(0, 1);
     let mut client = world.client();
     assert_eq!(value(&mut client, "SELECT ID"), first);
     world.await_pool(0, 1);
@@ -146,7 +147,9 @@ fn a_connection_kept_for_the_next_statement_is_not_kept_for_long() {
     let mut client = world.client();
     client.query_drop("INSERT INTO t").unwrap();
     world.await_pool(0, 1);
-    assert_eq!(value(&mut client, "SELECT ID"), value(&mut world.client(), "SELECT ID"));
+    let first = value(&mut client, "SELECT ID");
+    world.await_pool(0, 1);
+    assert_eq!(value(&mut world.client(), "SELECT ID"), first);
 }
 
 #[test]
