@@ -9,7 +9,7 @@ mod support;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::{Daemon, client_options};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -86,6 +86,15 @@ fn server(name: &str) -> Daemon {
 
 fn ask(client: &mut Conn, sql: &str) -> String {
     client.query_first(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).unwrap()
+}
+
+/// The answer reaches the client before its consequences the process list and the pool.
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// The read/write split of docs/query-rules.md.
@@ -197,6 +206,44 @@ fn flags_chain_and_fast_routing_has_the_last_word() {
     client.query_drop("USE main").unwrap();
     assert_eq!(ask(&mut client, "SELECT name FROM who"), READER);
     assert_eq!(ask(&mut client, "SELECT name FROM who /* next */"), WRITER);
+}
+
+#[test]
+fn without_multiplexing_rules_are_followed_with_a_connection_to_each_hostgroup() {
+    let world = World::new();
+    split(&world);
+    world.admin("SET mysql-multiplexing = 'false'");
+    world.admin("LOAD MYSQL VARIABLES TO RUNTIME");
+    let mut client = world.client();
+    for sql in
+        ["SELECT name FROM who", "SELECT name FROM who", "CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1)"]
+    {
+        client.query_drop(sql).unwrap();
+    }
+    assert_eq!(ask(&mut client, "SELECT name FROM who"), READER);
+    assert_eq!(ask(&mut client, "SELECT name FROM who FOR UPDATE"), WRITER);
+    let pools = "SELECT hostgroup, ConnUsed, ConnFree, ConnOK FROM stats_mysql_connection_pool ORDER BY 1";
+    assert_eq!(world.rows(pools), ["0|1|0|1", "1|1|0|1"]);
+    drop(client);
+    eventually("both are given back", || world.rows(pools) == ["0|0|1|1", "1|0|1|1"]);
+}
+
+#[test]
+fn a_rule_has_the_session_keep_its_connection_or_no_longer() {
+    let world = World::new();
+    world.rules(
+        "match_pattern, multiplex, sticky_conn",
+        &["'keep', 0, NULL", "'share', 1, NULL", "'stick', NULL, 1"],
+    );
+    let mut client = world.client();
+    let held = "SELECT extended_info LIKE '%\"multiplexing off\"%' FROM stats_mysql_processlist";
+    for (comment, keeps) in [("", "NULL"), ("keep", "1"), ("", "1"), ("share", "NULL"), ("stick", "1")] {
+        ask(&mut client, &format!("SELECT name FROM who /* {comment} */"));
+        eventually(comment, || world.rows(held) == [keeps]);
+    }
+    client.reset().unwrap();
+    ask(&mut client, "SELECT name FROM who");
+    eventually("a reset ends it", || world.rows(held) == ["NULL"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One client: login, then statement by statement - route, lease, forward, release.
 
+mod aside;
 mod asked;
 mod change_user;
 mod classify;

@@ -3,7 +3,6 @@
 //! A prepared statement is judged once, when it is prepared; each execution goes where that said.
 
 use super::classify::{Statement, classify, classify_with};
-use super::hold::Reason;
 use super::local::Answer;
 use super::state::{Message, Role, Session, Step};
 use super::wait::client_leaves_within;
@@ -37,6 +36,8 @@ pub struct Route {
     counted: Option<Counted>,
     /// What rules allow the statement at hand.
     pub(super) timeout: Option<Duration>,
+    /// Rules say that the session keeps its connections.
+    pub(super) keeps_connection: bool,
     /// Rules say that its user variables do not matter.
     pub(super) ignores_variables: bool,
 }
@@ -79,6 +80,7 @@ impl Route {
             digest: Vec::new(),
             counted: None,
             timeout: None,
+            keeps_connection: false,
             ignores_variables: false,
         }
     }
@@ -91,6 +93,7 @@ impl Route {
     /// The session starts anew.
     pub fn restart(&mut self) {
         self.flag = 0;
+        self.keeps_connection = false;
     }
 }
 
@@ -194,7 +197,7 @@ impl Session<'_> {
         delay: Option<u32>,
         statement: &Statement,
     ) -> Result<(), Step> {
-        self.route.timeout = timeout.map(|ms| Duration::from_millis(ms.into()));
+        self.route.timeout = timeout.filter(|&ms| ms != 0).map(|ms| Duration::from_millis(ms.into()));
         if delay.is_some_and(|ms| client_leaves_within(&self.socket, Duration::from_millis(ms.into()))) {
             return Err(Step::End(None));
         }
@@ -211,8 +214,8 @@ impl Session<'_> {
     }
     fn note_multiplex(&mut self, multiplex: Option<Multiplex>) {
         match multiplex {
-            Some(Multiplex::Off) => self.hold.add(Reason::MultiplexingOff),
-            Some(Multiplex::On) => self.hold.reasons.remove(Reason::MultiplexingOff),
+            Some(Multiplex::Off) => self.route.keeps_connection = true,
+            Some(Multiplex::On) => self.route.keeps_connection = false,
             Some(Multiplex::IgnoreVariables) => self.route.ignores_variables = true,
             None => {}
         }

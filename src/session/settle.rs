@@ -111,7 +111,7 @@ impl Session<'_> {
         self.settle_role(role, outcome);
         let variables = self.shared.config.variables();
         let delayed = !variables.connection_delay_multiplex.is_zero();
-        match variables.multiplexing {
+        match variables.multiplexing && !self.route.keeps_connection {
             true => self.hold.reasons.remove(Reason::MultiplexingOff),
             false => self.hold.add(Reason::MultiplexingOff),
         }

@@ -17,6 +17,7 @@
 //! another connection; if state would be lost by it, the client is told so and disconnected, rather than given wrong results.
 
 use super::Sessions;
+use super::aside::Parked;
 use super::classify::{Effect, Statement};
 use super::counts::Counts;
 use super::hold::{Hold, Reason};
@@ -101,13 +102,6 @@ pub struct Released {
     pub hold: Hold,
 }
 
-/// A lease put aside for one statement that goes elsewhere.
-pub struct Parked {
-    lease: Lease,
-    hold: Hold,
-    status: StatusFlags,
-}
-
 /// One client's session.
 pub struct Session<'a> {
     pub(super) shared: &'a Sessions,
@@ -128,6 +122,8 @@ pub struct Session<'a> {
     pub(super) lease: Option<Lease>,
     pub(super) hold: Hold,
     pub(super) parked: Option<Parked>,
+    /// With multiplexing off, connections to other hostgroups, one to each.
+    pub(super) kept: Vec<Lease>,
     pub(super) released: Option<Released>,
     pub(super) status: StatusFlags,
     pub(super) insert_id: u64,
@@ -168,6 +164,7 @@ impl<'a> Session<'a> {
             lease: None,
             hold: Hold::default(),
             parked: None,
+            kept: Vec::new(),
             released: None,
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             insert_id: 0,
@@ -234,28 +231,6 @@ impl<'a> Session<'a> {
         }
         self.lease.as_mut().ok_or(Step::End(None))
     }
-    /// Gives up or puts aside a connection of another hostgroup than the next statement's, if the session may part with it.
-    /// A transaction whose user is not transaction_persistent is put aside for that one statement.
-    fn lease_for(&mut self, hostgroup: HostgroupId) {
-        let Some(lease) = &self.lease else { return };
-        if lease.hostgroup() == hostgroup {
-            return;
-        }
-        if !self.must_keep() {
-            self.give_back();
-        } else if !self.user.transaction_persistent && self.hold.reasons.is_empty() {
-            let hold = std::mem::take(&mut self.hold);
-            self.parked = self.lease.take().map(|lease| Parked { lease, hold, status: self.status });
-            self.status.remove(TRANSACTION);
-        }
-    }
-    /// Takes up the lease that was put aside, once the statement that went elsewhere is done.
-    pub(super) fn unpark(&mut self) {
-        let Some(Parked { lease, hold, status }) = self.parked.take() else { return };
-        // What the other statement left beyond its answer cannot be kept beside a transaction.
-        self.clean_up();
-        (self.lease, self.hold, self.status) = (Some(lease), hold, status);
-    }
     /// Takes the connection that was given back last, if nobody has used it since.
     pub(super) fn reclaim(&mut self) -> bool {
         let Some(Released { id, hold }) = self.released.take() else { return false };
@@ -306,16 +281,19 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-    fn acquire(&self, statement: &Statement) -> Result<Lease, Step> {
+    fn acquire(&mut self, statement: &Statement) -> Result<Lease, Step> {
+        let kept = self.take_kept();
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
         let limits = Arc::clone(&self.shared.config.variables());
-        acquire(&self.shared.backends, self.hostgroup, want, &self.socket, &self.registered.entry, &limits)
-            .map_err(|failure| match failure {
+        let (backends, entry) = (&self.shared.backends, &self.registered.entry);
+        acquire(backends, self.hostgroup, want, kept, &self.socket, entry, &limits).map_err(|failure| {
+            match failure {
                 Failure::Error(error) => Step::Answer(Answer::Error(error)),
                 Failure::ClientLeft => Step::End(None),
                 Failure::Closed => Step::End(Some(SqlError::shutdown())),
-            })
+            }
+        })
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
@@ -334,17 +312,18 @@ impl<'a> Session<'a> {
     }
     /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
     pub fn clean_up(&mut self) {
+        self.part_with_aside();
+        self.part_with_current();
+    }
+    pub(super) fn part_with_current(&mut self) {
         self.released = None;
-        if let Some(Parked { lease, .. }) = self.parked.take() {
-            self.part_with(lease, true);
-        }
         let dirty = self.hold.reasons.leave_something() || self.in_transaction();
         self.hold = Hold::default();
         if let Some(lease) = self.lease.take() {
             self.part_with(lease, dirty);
         }
     }
-    fn part_with(&self, mut lease: Lease, dirty: bool) {
+    pub(super) fn part_with(&self, mut lease: Lease, dirty: bool) {
         let time = self.shared.config.variables().connect_timeout_server;
         if lease.is_retired() || dirty && lease.reset(self.collation, Instant::now() + time).is_err() {
             return lease.backend().quit();

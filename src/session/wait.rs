@@ -26,11 +26,13 @@ pub enum Failure {
     Closed,
 }
 
-/// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max from now.
+/// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max from now. `kept`: one
+/// that the session has already, and that serves if what `want` says can be brought to it.
 pub fn acquire(
     backends: &Arc<Backends>,
     hostgroup: HostgroupId,
     want: &Want,
+    kept: Option<Lease>,
     client: &Socket,
     entry: &Entry,
     limits: &Variables,
@@ -41,6 +43,7 @@ pub fn acquire(
         backends,
         hostgroup,
         want,
+        kept,
         client,
         entry,
         limits,
@@ -57,6 +60,7 @@ struct Search<'a> {
     backends: &'a Arc<Backends>,
     hostgroup: HostgroupId,
     want: &'a Want,
+    kept: Option<Lease>,
     client: &'a Socket,
     entry: &'a Entry,
     limits: &'a Variables,
@@ -72,7 +76,8 @@ impl Search<'_> {
     fn run(mut self) -> Result<Lease, Failure> {
         let mut now = self.start;
         loop {
-            if let Some(lease) = self.look(now)?
+            let kept = self.kept.take();
+            if let Some(lease) = kept.map_or_else(|| self.look(now), |lease| Ok(Some(lease)))?
                 && let Some(lease) = self.finish(lease)?
             {
                 return Ok(lease);

@@ -50,6 +50,10 @@ pub fn read_write_split(lab: &Lab) {
         "{error}"
     );
 
+    let unlimited = format!("5, 1, '{}', 'PATIENT', NULL, 0, 1", USER.user);
+    load(lab, &[&unlimited]);
+    conn.query_drop("SELECT 'slowly' AS patient FROM (SELECT SLEEP(1)) t").unwrap();
+
     prepared(lab, &mut conn);
     lab.admin().query_drop("DELETE FROM mysql_query_rules").unwrap();
     load(lab, &[]);

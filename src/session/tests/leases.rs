@@ -305,7 +305,7 @@ fn waiters_released_at_once_keep_to_max_connections() {
             let (world, client, want, variables) = (&world, &client, &want, &variables);
             let (entry, most, served) = (&registered.entry, &most, &served);
             let wait = move || {
-                let lease = acquire(&world.backends, 0, want, client, entry, variables).unwrap();
+                let lease = acquire(&world.backends, 0, want, None, client, entry, variables).unwrap();
                 most.fetch_max(world.used() as usize, Ordering::SeqCst);
                 served.fetch_add(1, Ordering::SeqCst);
                 lease.release();
