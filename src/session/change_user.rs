@@ -46,7 +46,8 @@ impl Session<'_> {
     ) -> Result<(), WireError> {
         self.clean_up();
         let readmission = Readmission { accounts, shared: self.shared, registered: &self.registered };
-        let login = wire::login::change_user(client, argument, self.capabilities, options, &readmission)?;
+        let (capabilities, nonce) = (self.capabilities, self.nonce);
+        let login = wire::login::change_user(client, argument, capabilities, nonce, options, &readmission)?;
         let idle_limit = IdleLimit::new(&self.shared.config.variables(), &self.socket);
         let (socket, registered) = (self.socket.clone(), Arc::clone(&self.registered));
         let session = Self::new(self.shared, socket, registered, idle_limit, login);

@@ -35,6 +35,7 @@ use crate::pool::{Lease, Profile, Want};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wire::auth::NONCE;
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
@@ -128,6 +129,8 @@ pub struct Session<'a> {
     pub(super) status: StatusFlags,
     pub(super) insert_id: u64,
     pub(super) capabilities: CapabilityFlags,
+    /// The challenge of the connection's greeting.
+    pub(super) nonce: [u8; NONCE],
     pub(super) statements: Statements,
     /// What ROW_COUNT() and FOUND_ROWS() are.
     pub(super) counts: Counts,
@@ -169,6 +172,7 @@ impl<'a> Session<'a> {
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             insert_id: 0,
             capabilities,
+            nonce: login.nonce,
             statements: Statements::default(),
             counts: Counts::default(),
             route,

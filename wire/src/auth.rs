@@ -14,7 +14,7 @@ pub(crate) use sha_crypt::tests::OF_SESAME;
 pub use stored::StoredPassword;
 
 /// Bytes of challenge that both plugins use.
-pub(crate) const NONCE: usize = 20;
+pub const NONCE: usize = 20;
 
 /// Authentication plugins this crate speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

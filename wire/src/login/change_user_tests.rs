@@ -32,16 +32,17 @@ fn change(stored: &str, client: &Client<'_>, argument: &[u8]) -> Changed {
     let first = Client { user: "user", password: "sesame", database: None, ..*client };
     let Ended { client: mut channel, server, .. } = first.log_in(&options, &accounts);
     let (mut served, login) = server.unwrap();
+    let nonce = login.nonce.to_vec();
     thread::scope(|scope| {
         let change = scope.spawn(|| {
             let command = served.read_packet(1 << 16, options.timeout)?.to_vec();
             let (_, argument) = command.split_first().unwrap();
-            change_user(&mut served, argument, login.capabilities, &options, &accounts)
+            change_user(&mut served, argument, login.capabilities, login.nonce, &options, &accounts)
         });
         channel.reset_sequence();
         channel.queue(&[&[0x11], argument].concat());
         channel.flush().unwrap();
-        let (trace, last) = client.follow(&mut channel, Vec::new());
+        let (trace, last) = client.follow(&mut channel, nonce);
         (trace, last, change.join().unwrap())
     })
 }

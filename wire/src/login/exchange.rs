@@ -1,6 +1,5 @@
 //! The server's side of authentication, from the client's first answer to the verdict.
 
-use super::greeting::new_nonce;
 use super::response::ClientResponse;
 use super::{LOGIN_PACKET, ServerOptions};
 use crate::auth::{Account, Accounts, AuthPlugin, NONCE, Secret, StoredPassword};
@@ -17,21 +16,18 @@ const FAST_AUTH_OK: u8 = 0x03;
 const FULL_AUTH: u8 = 0x04;
 const REQUEST_PUBLIC_KEY: &[u8] = &[0x02];
 
-/// What the client's first answer is an answer to.
-pub(super) enum Challenge {
-    /// The greeting named this plugin and held this nonce.
-    Greeting(AuthPlugin, [u8; NONCE]),
-    /// COM_CHANGE_USER: MySQL and MariaDB take no notice of the answer that came with it and always ask anew.
-    None,
-}
-
 /// One login's authentication.
 pub(super) struct Exchange<'a> {
     pub(super) channel: &'a mut Channel,
     pub(super) options: &'a ServerOptions,
     pub(super) accounts: &'a dyn Accounts,
     pub(super) response: &'a ClientResponse,
-    pub(super) challenge: Challenge,
+    /// The plugin in the greeting that the client answers. None for COM_CHANGE_USER: MySQL and MariaDB take no notice of the answer
+    /// that came with it and always ask anew.
+    pub(super) greeted: Option<AuthPlugin>,
+    /// The greeting's challenge. It is the only one of a connection, as at servers: MariaDB's client library answers a switch
+    /// in a change of user with the greeting's, whatever the switch says.
+    pub(super) nonce: [u8; NONCE],
 }
 
 /// How an exchange ended.
@@ -52,10 +48,11 @@ impl Exchange<'_> {
         let account = self.accounts.find(&self.response.user).filter(|account| self.is_safe_enough(account));
         let stored = account.as_ref().map(Account::best_known);
         let plugin = self.choose_plugin(account.as_ref());
-        let (nonce, answer) = match self.first_answer(plugin) {
-            Some(answered) => answered,
+        let answer = match self.first_answer(plugin) {
+            Some(answer) => answer,
             None => self.switch(plugin)?,
         };
+        let nonce = self.nonce;
         if is_empty(&answer) {
             return Ok(match stored {
                 Some(StoredPassword::Empty) => Verdict::Proved(Secret::Empty),
@@ -111,10 +108,10 @@ impl Exchange<'_> {
     fn can_receive_password(&self) -> bool {
         self.channel.stream().is_encrypted() || self.options.tls.is_some()
     }
-    /// The answer in the client's response and the nonce it was made with, if it was made for this plugin. A client that was
-    /// greeted with another plugin than its own may have answered with nothing, to be asked again.
-    fn first_answer(&self, plugin: AuthPlugin) -> Option<([u8; NONCE], Vec<u8>)> {
-        let Challenge::Greeting(greeted, nonce) = self.challenge else { return None };
+    /// The answer in the client's response, if it was made for this plugin. A client that was greeted with another plugin than its
+    /// own may have answered with nothing, to be asked again.
+    fn first_answer(&self, plugin: AuthPlugin) -> Option<Vec<u8>> {
+        let greeted = self.greeted?;
         let answer = &self.response.auth_response;
         let answered = match &self.response.plugin {
             None => true,
@@ -122,13 +119,12 @@ impl Exchange<'_> {
                 AuthPlugin::from_name(name) == Some(plugin) && (greeted == plugin || !is_empty(answer))
             }
         };
-        answered.then(|| (nonce, answer.clone()))
+        answered.then(|| answer.clone())
     }
-    fn switch(&mut self, plugin: AuthPlugin) -> Result<([u8; NONCE], Vec<u8>), WireError> {
-        let nonce = new_nonce()?;
+    fn switch(&mut self, plugin: AuthPlugin) -> Result<Vec<u8>, WireError> {
         let mut request = vec![AUTH_SWITCH];
         put_nul_bytes(&mut request, plugin.name().as_bytes());
-        put_nul_bytes(&mut request, &nonce);
+        put_nul_bytes(&mut request, &self.nonce);
         let answer = self.ask(&request);
         if matches!(answer, Err(WireError::Closed)) {
             let user = self.response.user.escape_debug();
@@ -138,7 +134,7 @@ impl Exchange<'_> {
                  where that is so, store the password in clear or as *SHA1 and let it use mysql_native_password"
             );
         }
-        Ok((nonce, answer?))
+        answer
     }
 
     /// Full authentication of caching_sha2_password: the password in clear inside TLS, or under our public key (RSA-OAEP, XOR

@@ -53,7 +53,7 @@ fn collation(version: &str) -> u8 {
 }
 
 /// A challenge of 7-bit bytes without NUL, which ends it in packets, and without '$', which ends salts in stored hashes.
-pub(super) fn new_nonce() -> Result<[u8; NONCE], WireError> {
+fn new_nonce() -> Result<[u8; NONCE], WireError> {
     let mut nonce = [0; NONCE];
     // The system's own generator: OpenSSL's takes kilobytes of memory for each thread.
     // Up to 256 bytes come whole (getrandom(2)).

@@ -5,11 +5,11 @@ mod greeting;
 mod response;
 mod verdict;
 
-use crate::auth::{Accounts, AuthPlugin, Secret};
+use crate::auth::{Accounts, AuthPlugin, NONCE, Secret};
 use crate::channel::Channel;
 use crate::socket::Socket;
 use crate::{CapabilityFlags, WireError};
-use exchange::{Challenge, Exchange};
+use exchange::Exchange;
 use greeting::Greeting;
 use response::ClientResponse;
 use std::time::{Duration, Instant};
@@ -87,6 +87,8 @@ pub struct Login {
     pub secret: Secret,
     /// Connection attributes the client sent.
     pub attributes: Vec<(String, String)>,
+    /// The challenge in the greeting, for a change of user.
+    pub nonce: [u8; NONCE],
 }
 
 /// Performs a login and sends its OK. On refusal the ERR packet is sent first: what `Accounts::admit` says, 1045 or 1231,
@@ -115,11 +117,11 @@ pub fn login(
         }
         Err(error) => return Err(verdict::refuse_garbage(&mut channel, error)),
     };
-    let challenge = Challenge::Greeting(greeting.plugin, greeting.nonce);
-    let exchange = Exchange { channel: &mut channel, options, accounts, response: &response, challenge };
+    let (greeted, nonce) = (Some(greeting.plugin), greeting.nonce);
+    let exchange = Exchange { channel: &mut channel, options, accounts, response: &response, greeted, nonce };
     let secret = verdict::decide(exchange)?;
     let compression = response.compression;
-    let login = verdict::admit(&mut channel, accounts, response.into_login(secret))?;
+    let login = verdict::admit(&mut channel, accounts, response.into_login(secret, nonce))?;
     if let Some(algorithm) = compression {
         channel.compress(algorithm);
     }

@@ -121,8 +121,8 @@ impl Client<'_> {
         let (trace, last) = self.follow(&mut channel, nonce);
         (trace, last, channel)
     }
-    /// Answers until OK, ERR or the end of the connection.
-    pub(super) fn follow(&self, channel: &mut Channel, mut nonce: Vec<u8>) -> (Vec<String>, (Vec<u8>, u8)) {
+    /// Answers until OK, ERR or the end of the connection, whose only challenge is `nonce`.
+    pub(super) fn follow(&self, channel: &mut Channel, nonce: Vec<u8>) -> (Vec<String>, (Vec<u8>, u8)) {
         let mut trace = Vec::new();
         loop {
             let Ok(packet) = channel.read_packet(1 << 16, PATIENCE).map(<[u8]>::to_vec) else {
@@ -142,7 +142,7 @@ impl Client<'_> {
                 [0xFE, request @ ..] => {
                     let mut fields = Fields::new(request);
                     let plugin = String::from_utf8(fields.nul_bytes().unwrap().to_vec()).unwrap();
-                    nonce = fields.nul_bytes().unwrap().to_vec();
+                    assert_eq!(fields.nul_bytes().unwrap(), nonce);
                     trace.push(format!("switch to {plugin}"));
                     self.answer(&plugin, &nonce)
                 }

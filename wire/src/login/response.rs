@@ -1,7 +1,7 @@
 //! What clients say of themselves: the response to the greeting, and COM_CHANGE_USER.
 
 use super::Login;
-use crate::auth::Secret;
+use crate::auth::{NONCE, Secret};
 use crate::channel::Algorithm;
 use crate::packet::Fields;
 use crate::{CapabilityFlags, WireError};
@@ -79,7 +79,7 @@ impl ClientResponse {
         Ok(Self { user, capabilities, collation, auth_response, database, plugin, attributes, compression })
     }
 
-    pub(super) fn into_login(self, secret: Secret) -> Login {
+    pub(super) fn into_login(self, secret: Secret, nonce: [u8; NONCE]) -> Login {
         Login {
             user: self.user,
             database: self.database,
@@ -87,6 +87,7 @@ impl ClientResponse {
             collation: self.collation,
             secret,
             attributes: self.attributes,
+            nonce,
         }
     }
 }
@@ -121,8 +122,9 @@ fn attributes(
         return Err(WireError::TooLarge { limit: MAX_ATTRIBUTES });
     }
     let mut fields = Fields::new(bytes);
-    while !fields.is_empty() {
-        attributes.push((text(fields.lenenc_bytes()?), text(fields.lenenc_bytes()?)));
+    // mysql-connector-python counts characters, not bytes, so that the last attribute may be cut short. Servers do not mind.
+    while let (Ok(name), Ok(value)) = (fields.lenenc_bytes(), fields.lenenc_bytes()) {
+        attributes.push((text(name), text(value)));
     }
     Ok(attributes)
 }
@@ -163,7 +165,7 @@ mod tests {
         assert_eq!((parsed.user.as_str(), parsed.collation), ("bob", 45));
         assert_eq!(parsed.auth_response, b"xyz");
         assert_eq!(parsed.plugin.as_deref(), Some(&b"caching_sha2_password"[..]));
-        let login = parsed.into_login(Secret::Empty);
+        let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
         assert_eq!(login.attributes, [("os".to_owned(), "vm".to_owned())]);
     }
@@ -200,6 +202,13 @@ mod tests {
     }
 
     #[test]
+    fn of_attributes_that_are_cut_short_the_whole_ones_are_read() {
+        let tail = b"bob\0\0\0\0\x0a\x02os\x02vm\x02\xc3\xbc\x02\xc3\xa9";
+        let parsed = ClientResponse::parse(&response(CAPABILITIES, tail), CAPABILITIES).unwrap();
+        assert_eq!(parsed.attributes, [("os".to_owned(), "vm".to_owned())]);
+    }
+
+    #[test]
     fn zlib_is_preferred_and_zstd_has_its_level_last() {
         let (zlib, zstd) =
             (CapabilityFlags::CLIENT_COMPRESS, CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM);
@@ -223,7 +232,7 @@ mod tests {
         let parsed = ClientResponse::parse_change_user(argument, CAPABILITIES).unwrap();
         assert_eq!((parsed.user.as_str(), parsed.collation), ("bob", 305));
         assert_eq!(parsed.plugin.as_deref(), Some(&b"mysql_native_password"[..]));
-        let login = parsed.into_login(Secret::Empty);
+        let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
         assert_eq!(login.attributes, [("os".to_owned(), "vm".to_owned())]);
         for length in 0..15 {

@@ -1,9 +1,9 @@
 //! How a login or a change of user ends: OK, or why not.
 
-use super::exchange::{Challenge, Exchange, Verdict};
+use super::exchange::{Exchange, Verdict};
 use super::response::{ClientResponse, impermissible_charset};
 use super::{Login, ServerOptions};
-use crate::auth::{Accounts, Secret};
+use crate::auth::{Accounts, NONCE, Secret};
 use crate::channel::Channel;
 use crate::packet::put_lenenc_bytes;
 use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 /// How long a client that sends garbage may take to read why it is refused.
 const GOODBYE: Duration = Duration::from_millis(500);
 
-/// Serves COM_CHANGE_USER: `argument` is what follows the command byte, `capabilities` are those of the login. Sends OK, or
-/// as `login` does the ERR that is returned, and 1047 for what cannot be read. Whatever the error, the connection ends
+/// Serves COM_CHANGE_USER: `argument` is what follows the command byte, `capabilities` and `nonce` are those of the login. Sends OK,
+/// or as `login` does the ERR that is returned, and 1047 for what cannot be read. Whatever the error, the connection ends
 /// after it, as MySQL ends it.
 pub fn change_user(
     channel: &mut Channel,
     argument: &[u8],
     capabilities: CapabilityFlags,
+    nonce: [u8; NONCE],
     options: &ServerOptions,
     accounts: &dyn Accounts,
 ) -> Result<Login, WireError> {
@@ -26,9 +27,9 @@ pub fn change_user(
         return Err(refuse(channel, SqlError::unknown_command()));
     };
     channel.set_deadline(Some(Instant::now() + options.timeout));
-    let exchange = Exchange { channel, options, accounts, response: &response, challenge: Challenge::None };
+    let exchange = Exchange { channel, options, accounts, response: &response, greeted: None, nonce };
     let secret = decide(exchange)?;
-    let login = admit(channel, accounts, response.into_login(secret))?;
+    let login = admit(channel, accounts, response.into_login(secret, nonce))?;
     channel.set_deadline(None);
     Ok(login)
 }
