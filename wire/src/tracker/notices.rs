@@ -13,6 +13,8 @@ pub struct Notices {
     state_change: bool,
     transaction: Transaction,
     own: Own,
+    /// The flag of a change stands in EOF packets, too, which have no data.
+    pub(super) flags_eof: bool,
     /// A transaction is in progress that a statement has begun, not one that an access to a table has.
     pub(super) begun: bool,
 }
@@ -64,12 +66,14 @@ impl Notices {
             state_change: on(state_change),
             transaction,
             own: Own::default(),
+            flags_eof: true,
             begun: false,
         }
     }
     /// As MySQL understands the values: where session_track_transaction_info is OFF it still reports transactions that a
-    /// statement begins.
+    /// statement begins. Unlike MariaDB it flags no EOF.
     pub fn of_mysql(mut self) -> Self {
+        self.flags_eof = false;
         if self.transaction == Transaction::Off {
             self.transaction = Transaction::Begun;
         }
@@ -154,9 +158,14 @@ impl Notices {
     }
     /// How much of session-track data is admitted.
     pub(super) fn admitted(&self, data: &[u8], begun: &mut bool) -> Result<Admitted, WireError> {
-        let mut length = 0;
+        let (before, mut length) = (*begun, 0);
         let all = self.for_each(data, begun, |piece| length += piece.length())?;
-        Ok(if all { Admitted::All } else { Admitted::Part(length) })
+        let restarted = before && *begun && self.transaction == Transaction::Begun && restarts(data)?;
+        Ok(match length {
+            _ if all => Admitted::All,
+            0 if !restarted => Admitted::Nothing,
+            length => Admitted::Part(length),
+        })
     }
     /// Appends what is admitted of session-track data.
     pub(super) fn put_admitted(
@@ -173,8 +182,22 @@ impl Notices {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admitted {
     All,
-    /// So many bytes.
+    /// So many bytes. It may be none, and still there was a change: a statement that ends a transaction and begins another
+    /// (COMMIT AND CHAIN, BEGIN in a transaction) is reported by MySQL with empty data where
+    /// session_track_transaction_info is OFF.
     Part(u64),
+    Nothing,
+}
+
+/// Whether a statement has begun a transaction: its characteristics are reported, and not as those of none.
+fn restarts(data: &[u8]) -> Result<bool, WireError> {
+    for entry in Entries(Fields::new(data)) {
+        let entry = entry?;
+        if entry.kind == Kind::Characteristics {
+            return Ok(entry.data.first() != Some(&0));
+        }
+    }
+    Ok(false)
 }
 
 /// A part of session-track data that passes.
@@ -228,6 +251,7 @@ mod tests {
         match notices.admitted(data, &mut false).unwrap() {
             Admitted::All => assert_eq!(out, data),
             Admitted::Part(length) => assert_eq!(length, out.len() as u64),
+            Admitted::Nothing => assert!(out.is_empty()),
         }
         out
     }

@@ -55,11 +55,13 @@ enum Form {
     LeftOut,
     /// COM_STMT_PREPARE_OK with this id.
     Numbered(u32),
-    /// An OK becomes an EOF.
-    Eof,
-    /// An EOF becomes an OK, or an OK keeps so many bytes of its session-track data.
+    /// An OK becomes an EOF, with or without the flag of a change in the session.
+    Eof {
+        flagged: bool,
+    },
+    /// An EOF becomes an OK, or an OK keeps so many bytes of its session-track data, or says that there are none.
     Ok {
-        admitted: u64,
+        admitted: Option<u64>,
     },
 }
 
@@ -106,7 +108,7 @@ impl<'a> Translation<'a> {
     #[inline]
     pub(super) fn pass(&mut self, chunk: &mut Chunk<'_>, sequence: u8, continued: bool) -> u8 {
         if self.eof_due && !continued {
-            self.put_eof(chunk.output(), sequence, self.sides.status & LASTING);
+            self.put_eof(chunk.output(), sequence, eof_payload(0, self.sides.status & LASTING, false));
         }
         sequence.wrapping_add(self.shift)
     }
@@ -129,8 +131,14 @@ impl<'a> Translation<'a> {
             match said {
                 // This packet is the one EOF that the client expects: it fetches the rows.
                 Said::Ending { cursor: true } => self.eof_due = false,
-                Said::Ending { .. } => self.put_eof(chunk.output(), head.sequence, status),
-                _ => self.put_eof(chunk.output(), head.sequence, self.sides.status & LASTING),
+                Said::Ending { .. } => {
+                    let flagged = form == Form::Eof { flagged: true };
+                    self.put_eof(chunk.output(), head.sequence, eof_payload(0, status, flagged));
+                }
+                _ => {
+                    let eof = eof_payload(0, self.sides.status & LASTING, false);
+                    self.put_eof(chunk.output(), head.sequence, eof);
+                }
             }
         }
         self.sides.status = status;
@@ -154,11 +162,11 @@ impl<'a> Translation<'a> {
         Ok(())
     }
     /// The EOF that is due, and the row that waited for it, before the packet that the server numbered `sequence`.
-    fn put_eof(&mut self, out: &mut Vec<u8>, sequence: u8, status: StatusFlags) {
+    fn put_eof(&mut self, out: &mut Vec<u8>, sequence: u8, eof: [u8; 5]) {
         let held = std::mem::take(&mut self.held_row);
         let ahead = self.shift.wrapping_sub(u8::from(!held.is_empty()));
         let mut sequence = sequence.wrapping_add(ahead);
-        put_framed(out, &mut sequence, &eof_payload(0, status));
+        put_framed(out, &mut sequence, &eof);
         if !held.is_empty() {
             put_framed(out, &mut sequence, &held);
         }
@@ -190,12 +198,17 @@ impl<'a> Translation<'a> {
             payload.first() == Some(&0xFE) && !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         if client_expects_eof {
             // MariaDB's flag in an EOF is due to what we have asked the server to report.
-            let flagged = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED);
-            let hides = flagged && self.sides.notices.is_some();
-            return Ok(if ending.counts.is_some() || hides { Form::Eof } else { Form::AsItIs });
+            let hides = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED)
+                && self.sides.notices.is_some();
+            if ending.counts.is_none() {
+                return Ok(if hides { Form::Eof { flagged: false } } else { Form::AsItIs });
+            }
+            let told = self.sides.has_data(ending) && self.admitted(ending)? != Admitted::Nothing;
+            let flags_eof = self.sides.notices.is_some_and(|notices| notices.flags_eof);
+            return Ok(Form::Eof { flagged: told && flags_eof });
         }
         if ending.counts.is_none() {
-            return Ok(Form::Ok { admitted: 0 });
+            return Ok(Form::Ok { admitted: None });
         }
         let client_tracks = self.client_has(CapabilityFlags::CLIENT_SESSION_TRACK);
         if !self.sides.has_data(ending) {
@@ -204,21 +217,26 @@ impl<'a> Translation<'a> {
             let unencoded = !ending.tail.is_empty() && encoded_text(ending.tail).is_none();
             let flagged = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED);
             let misleading = client_tracks && (unencoded || flagged);
-            return Ok(if misleading { Form::Ok { admitted: 0 } } else { Form::AsItIs });
+            return Ok(if misleading { Form::Ok { admitted: None } } else { Form::AsItIs });
         }
-        let (_, data) = ending.tracked()?;
-        let admitted = match self.sides.notices {
-            _ if !client_tracks || data.is_empty() => Admitted::Part(0),
-            None => Admitted::All,
-            Some(notices) => {
-                self.begun_before = self.begun;
-                notices.admitted(data, &mut self.begun)?
-            }
-        };
+        let admitted = if client_tracks { self.admitted(ending)? } else { Admitted::Nothing };
         Ok(match admitted {
             Admitted::All => Form::AsItIs,
-            Admitted::Part(admitted) => Form::Ok { admitted },
+            Admitted::Part(length) => Form::Ok { admitted: Some(length) },
+            Admitted::Nothing => Form::Ok { admitted: None },
         })
+    }
+    /// How much the client is told of an OK's session-track data.
+    fn admitted(&mut self, ending: &Ending<'_>) -> Result<Admitted, WireError> {
+        let (_, data) = ending.tracked()?;
+        match self.sides.notices {
+            _ if data.is_empty() => Ok(Admitted::Nothing),
+            None => Ok(Admitted::All),
+            Some(notices) => {
+                self.begun_before = self.begun;
+                notices.admitted(data, &mut self.begun)
+            }
+        }
     }
     /// Appends a packet's payload in its new form.
     fn put(&self, out: &mut Vec<u8>, form: Form, payload: &[u8]) -> Result<(), WireError> {
@@ -230,23 +248,23 @@ impl<'a> Translation<'a> {
                 out.extend_from_slice(&id.to_le_bytes());
                 out.extend_from_slice(fields.rest());
             }
-            Form::Eof => {
+            Form::Eof { flagged } => {
                 let ending = Ending::parse(payload)?;
-                out.extend_from_slice(&eof_payload(ending.warnings, ending.status));
+                out.extend_from_slice(&eof_payload(ending.warnings, ending.status, flagged));
             }
             Form::Ok { admitted } => self.put_ok(out, payload, admitted)?,
             Form::AsItIs | Form::Held | Form::LeftOut => out.extend_from_slice(payload),
         }
         Ok(())
     }
-    fn put_ok(&self, out: &mut Vec<u8>, payload: &[u8], admitted: u64) -> Result<(), WireError> {
+    fn put_ok(&self, out: &mut Vec<u8>, payload: &[u8], admitted: Option<u64>) -> Result<(), WireError> {
         let ending = Ending::parse(payload)?;
         let (text, data) = match self.sides.has_data(&ending) {
             true => ending.tracked()?,
             false => (encoded_text(ending.tail).unwrap_or(ending.tail), &[][..]),
         };
         let mut status = ending.status;
-        status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, admitted > 0);
+        status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, admitted.is_some());
         if ending.counts.is_none() {
             status.insert(self.promised);
         }
@@ -256,11 +274,11 @@ impl<'a> Translation<'a> {
         put_lenenc_int(out, counts.last_insert_id);
         out.extend_from_slice(&status.bits().to_le_bytes());
         out.extend_from_slice(&ending.warnings.to_le_bytes());
-        if admitted > 0 || !text.is_empty() {
+        if admitted.is_some() || !text.is_empty() {
             put_lenenc_bytes(out, text);
         }
-        if let (true, Some(notices)) = (admitted > 0, self.sides.notices) {
-            put_lenenc_int(out, admitted);
+        if let (Some(length), Some(notices)) = (admitted, self.sides.notices) {
+            put_lenenc_int(out, length);
             notices.put_admitted(out, data, self.begun_before)?;
         }
         Ok(())
@@ -283,9 +301,11 @@ fn encoded_text(tail: &[u8]) -> Option<&[u8]> {
 }
 
 /// An EOF has no session-track data, whatever the OK in its place has.
-fn eof_payload(warnings: u16, status: StatusFlags) -> [u8; 5] {
+/// Whether it has their flag is up to `flagged`.
+fn eof_payload(warnings: u16, mut status: StatusFlags, flagged: bool) -> [u8; 5] {
+    status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, flagged);
     let [warnings_low, warnings_high] = warnings.to_le_bytes();
-    let [low, high] = status.difference(StatusFlags::SERVER_SESSION_STATE_CHANGED).bits().to_le_bytes();
+    let [low, high] = status.bits().to_le_bytes();
     [0xFE, warnings_low, warnings_high, low, high]
 }
 

@@ -235,8 +235,13 @@ fn session_data_at_the_end_of_rows_go_with_the_ok() {
     let to: &[&[u8]] = &[b"\x01", COLUMN, b"\x012", b"\xfe\0\0\x01@\0\0\0\x0b\x05\t\x08I_R___S_"];
     let said = becomes(COM_QUERY, filtered, from, to);
     assert_eq!(said.changes.transaction_state.as_deref(), Some("I_R___S_"));
-    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x012", b"\xfe\0\0\x01\0"];
-    becomes(COM_QUERY, Sides { client: TRACKS, ..filtered }, from, classic);
+    // MariaDB flags the EOF, MySQL does not, and there is no flag where the client is told nothing.
+    let nothing = Notices::new("", "0", "0", "OFF");
+    for (notices, flags) in [(&usual, b'@'), (&usual.clone().of_mysql(), 0), (&nothing, 0)] {
+        let end = [0xfe, 0, 0, 1, flags];
+        let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x012", &end];
+        becomes(COM_QUERY, Sides { notices: Some(notices), ..sides(BOTH, TRACKS) }, from, classic);
+    }
 }
 
 #[test]
@@ -258,6 +263,12 @@ fn mysql_tells_of_transactions_that_a_statement_begins() {
     let said = becomes(COM_QUERY, of(&off), &[alone], &[alone]);
     off.follow(&said.changes);
     becomes(COM_QUERY, of(&off), &[end], &[end]);
+    // COMMIT AND CHAIN in that transaction, which has written or has not: a change without data.
+    let chained: &[u8] = b"\0\0\0\x03@\0\0\0 \x05\t\x08T_______\x04\x13\x12START TRANSACTION;";
+    let empty: &[u8] = b"\0\0\0\x03@\0\0\0\0";
+    becomes(COM_QUERY, of(&off), &[chained], &[empty]);
+    let untouched: &[u8] = b"\0\0\0\x03@\0\0\0\x15\x04\x13\x12START TRANSACTION;";
+    becomes(COM_QUERY, of(&off), &[untouched], &[empty]);
 }
 
 #[test]
