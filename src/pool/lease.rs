@@ -12,12 +12,9 @@ use crate::hostgroups::{HostgroupId, shun_time};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
-use wire::backend::{Backend, Request};
+use wire::backend::{Backend, OWN_ANSWER, Request};
 use wire::tracker::{Notices, Prepared};
 use wire::{Command, WireError};
-
-/// Most bytes that the answer to a setting may have.
-const SETTING_ANSWER: usize = 64 << 10;
 
 /// Whose fault a failed connect is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,7 +170,7 @@ impl Lease {
         let Connection { transport, profile, shared, .. } = &mut *self.connection;
         let way = profile.way_to(wanted, transport);
         let requests = way.requests();
-        let mut answers = transport.exchange(&requests, SETTING_ANSWER, deadline)?.into_iter();
+        let mut answers = transport.exchange(&requests, OWN_ANSWER, deadline)?.into_iter();
         if way.set.is_some()
             && let Some(Err(error)) = answers.next()
         {
@@ -202,7 +199,7 @@ impl Lease {
         requests.push((Command::COM_QUERY, names.as_bytes()));
         requests.extend(fresh.schema.iter().map(|schema| (Command::COM_INIT_DB, schema.as_bytes())));
         statements.clear();
-        for answer in transport.exchange(&requests, SETTING_ANSWER, deadline)? {
+        for answer in transport.exchange(&requests, OWN_ANSWER, deadline)? {
             answer?;
         }
         *profile = Arc::new(fresh);

@@ -23,6 +23,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// 1045, 1698), unknown schema (1049), account limits (1203, 1226), expired password (1862), host not allowed (1130).
 const USER_ERRORS: [u16; 8] = [1044, 1045, 1049, 1130, 1203, 1226, 1698, 1862];
 
+/// What servers are told of a connection's other end (`performance_schema.session_connect_attrs`).
+pub const ATTRIBUTES: &[(&str, &str)] = &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))];
+
 /// The right to open one connection. Counted as used from its making; given up when dropped.
 pub struct Ticket {
     place: Place,
@@ -62,7 +65,7 @@ impl Ticket {
             database: want.profile.schema.as_deref(),
             capabilities: identity.class | EVERY,
             collation: want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into()),
-            attributes: &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))],
+            attributes: ATTRIBUTES,
             deadline,
         };
         let mut backend = Backend::connect_watched(&options, |socket| self.watch(socket))?;

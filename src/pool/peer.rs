@@ -1,19 +1,15 @@
 //! The server's end of a connection, as another connection can reach it: to end what runs there.
 
 use super::inner::Slot;
+use super::open::ATTRIBUTES;
 use super::profile::Identity;
 use crate::hostgroups::{Endpoint, HostgroupId};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use wire::backend::{Backend, ConnectOptions};
-use wire::{CapabilityFlags, WireError};
-
-/// utf8mb4_general_ci, which every server knows.
-const COLLATION: u16 = 45;
-/// Most bytes of the answer to a KILL.
-const ANSWER: usize = 64 << 10;
+use wire::backend::{Backend, ConnectOptions, OWN_ANSWER};
+use wire::{CapabilityFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// What a KILL ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +66,15 @@ impl Peer {
             secret: &self.identity.secret,
             database: None,
             capabilities: CapabilityFlags::empty(),
-            collation: COLLATION,
-            attributes: &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))],
+            collation: UTF8MB4_GENERAL_CI.into(),
+            attributes: ATTRIBUTES,
             deadline,
         })?;
         let word = match target {
             Target::Query => "QUERY",
             Target::Connection => "CONNECTION",
         };
-        side.query(&format!("KILL {word} {}", self.connection_id), ANSWER, deadline)?;
+        side.query(&format!("KILL {word} {}", self.connection_id), OWN_ANSWER, deadline)?;
         side.quit();
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use wire::auth::Secret;
 use wire::backend::{Backend, Request};
+use wire::version::is_mysql_8;
 use wire::{CapabilityFlags, Command};
 
 /// Capabilities that a server must know of, so that a connection of one class cannot serve a session of another.
@@ -77,10 +78,8 @@ pub trait Server {
 impl Server for Backend {
     fn knows_collation(&self, id: u16) -> bool {
         // MySQL 8.0 has added ids from 255 on, MariaDB others from 576 and 2048 on.
-        let major = self.server_version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-        let mysql8 = !self.is_mariadb() && major.is_some_and(|major| major >= 8);
         match id {
-            255..=575 => mysql8,
+            255..=575 => is_mysql_8(&self.server_version),
             576.. => self.is_mariadb(),
             _ => true,
         }

@@ -1,12 +1,9 @@
 //! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
 
 use super::infile::{self, pass_file};
-use wire::WireError;
 use wire::channel::Channel;
 use wire::tracker::{Fed, Outcome, Progress, ResponseTracker};
-
-/// Where a packet's header has its sequence number.
-const SEQUENCE: usize = 3;
+use wire::{SEQUENCE, WireError};
 
 /// How passing on an answer ended.
 pub enum Relayed {

@@ -1,12 +1,7 @@
 //! LOCAL INFILE: the client's file on its way to the server, as it comes, nothing of it kept.
 
-use wire::WireError;
 use wire::channel::Channel;
-
-/// Bytes of a packet's header.
-const HEADER: usize = 4;
-/// The longest payload of a packet; one of this length is continued by the next.
-const MAX_PAYLOAD: usize = 0xFF_FFFF;
+use wire::{HEADER, MAX_PAYLOAD, WireError};
 
 /// Who failed while a file passed.
 pub enum Failed {

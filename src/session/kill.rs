@@ -6,6 +6,7 @@ use super::state::{Session, Step};
 use crate::pool::Target;
 use crate::tokens::{Token, Tokens};
 use wire::SqlError;
+use wire::version::is_mariadb;
 
 /// A KILL of one connection or its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ pub fn unknown_thread(id: u64) -> SqlError {
 impl Session<'_> {
     /// What a server says to a connection that kills itself: MariaDB has an error for it.
     fn killed(&self) -> SqlError {
-        match self.shared.config.variables().server_version.contains("MariaDB") {
+        match is_mariadb(&self.shared.config.variables().server_version) {
             true => SqlError::new(1927, "70100", "Connection was killed"),
             false => interrupted(),
         }

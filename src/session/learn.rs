@@ -2,11 +2,12 @@
 
 use super::hold::Reason;
 use super::settings::{Assignment, Setting};
-use super::state::{OWN_ANSWER, Session};
+use super::state::Session;
 use crate::pool::{CHARACTER_SETS, is_restorable, literal};
 use std::sync::Arc;
 use std::time::Instant;
 use wire::StatusFlags;
+use wire::backend::OWN_ANSWER;
 use wire::tracker::Outcome;
 
 /// Most variables that are remembered for one session, and the longest value in bytes; beyond, its connection stays with it.

@@ -1,72 +1,18 @@
-//! A session's limits: how many a user may have, how long a statement may run and a client may be idle; and the upkeep of the
-//! session's entry in the registry.
+//! How long a client may be idle, and the upkeep of its session's entry in the registry.
 
-use super::Sessions;
-use super::registry::{Registered, Registry};
 use super::state::{Session, Step, TRANSACTION};
 use crate::pool::Profile;
 use admin::Variables;
-use parking_lot::Mutex;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::attributes;
-use wire::auth::{Account, Accounts};
 use wire::channel::{Channel, RawCommand};
-use wire::login::Login;
 use wire::socket::Socket;
+use wire::version::is_mariadb;
 use wire::{Command, SqlError, WireError};
 
 /// Shorter limits are taken for this one.
 const SHORTEST: Duration = Duration::from_secs(1);
-
-/// The accounts as one connection sees them: a user who has proved who they are is entered into the registry, or refused.
-pub struct Admission<'a> {
-    accounts: &'a dyn Accounts,
-    shared: &'a Sessions,
-    socket: Socket,
-    client: SocketAddr,
-    id: u32,
-    registered: Mutex<Option<Registered>>,
-}
-
-impl<'a> Admission<'a> {
-    /// For the connection `id` of a client.
-    pub fn new(
-        accounts: &'a dyn Accounts,
-        shared: &'a Sessions,
-        socket: Socket,
-        client: SocketAddr,
-        id: u32,
-    ) -> Self {
-        Self { accounts, shared, socket, client, id, registered: Mutex::default() }
-    }
-    /// The session's place, once admitted.
-    pub fn into_registered(self) -> Option<Registered> {
-        self.registered.into_inner()
-    }
-}
-
-impl Accounts for Admission<'_> {
-    fn find(&self, user: &str) -> Option<Account> {
-        self.accounts.find(user)
-    }
-    fn has_decoy_hash(&self, user: &str) -> bool {
-        self.accounts.has_decoy_hash(user)
-    }
-    fn check_schema(&self, login: &Login) -> Result<(), SqlError> {
-        self.shared.check_schema(login)
-    }
-    fn admit(&self, user: &str) -> Result<(), SqlError> {
-        self.accounts.admit(user)?;
-        // A user who vanished meanwhile has no limit, and no session either.
-        let most = self.shared.config.users().get(user).map_or(u32::MAX, |user| user.max_connections);
-        let registry: &Arc<Registry> = &self.shared.registry;
-        let registered = registry.enter(self.id, self.client, self.socket.clone(), user, most)?;
-        *self.registered.lock() = Some(registered);
-        Ok(())
-    }
-}
 
 /// How long the client may be idle: as configured when it came, or as it has said since (SET wait_timeout).
 pub struct IdleLimit {
@@ -105,7 +51,7 @@ impl IdleLimit {
 fn inactivity(variables: &Variables) -> Option<SqlError> {
     let text = "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for \
                 configuring this behavior.";
-    (!variables.server_version.contains("MariaDB")).then(|| SqlError::new(4031, "HY000", text))
+    (!is_mariadb(&variables.server_version)).then(|| SqlError::new(4031, "HY000", text))
 }
 
 /// What becomes of a client whose next command could not be read: the end that was reached, or the error itself.

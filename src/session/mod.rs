@@ -1,5 +1,6 @@
 //! One client: login, then statement by statement - route, lease, forward, release.
 
+mod admission;
 mod aside;
 mod asked;
 mod change_user;
@@ -26,7 +27,7 @@ mod statements;
 mod sweeper;
 #[cfg(test)]
 mod tests;
-pub mod version;
+mod version;
 mod wait;
 mod watch;
 
@@ -34,8 +35,10 @@ use crate::config::Config;
 use crate::digest::statistics::Statistics;
 use crate::pool::{Backends, StatementTexts};
 use crate::tokens;
+use admission::Admission;
 pub use kill::unknown_thread;
-use limits::{Admission, IdleLimit};
+use limits::IdleLimit;
+use parking_lot::Mutex;
 pub use processlist::{global_rows, processlist_rows, users_rows};
 use registry::count;
 pub use registry::{Ending, Entry, Registry};
@@ -94,10 +97,15 @@ impl Sessions {
     /// Serves one client to its end, on its own thread.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
         let Accepted { socket, peer, id } = accepted;
-        let admission = Admission::new(accounts, self, socket.clone(), peer, id);
+        let place = Mutex::new(None);
+        let enter = |user: &str, most| {
+            *place.lock() = Some(self.registry.enter(id, peer, socket.clone(), user, most)?);
+            Ok(())
+        };
+        let admission = Admission { accounts, shared: self, enter };
         let outcome = login(socket.clone(), id, options, &admission).and_then(|(mut client, login)| {
             let idle_limit = IdleLimit::new(&self.config.variables(), &socket);
-            let Some(registered) = admission.into_registered() else { return Ok(()) };
+            let Some(registered) = place.lock().take() else { return Ok(()) };
             let registered = Arc::new(registered);
             let Some(mut session) = Session::new(self, socket, registered, idle_limit, login) else {
                 return Ok(());

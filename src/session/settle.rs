@@ -4,11 +4,11 @@ use super::classify::Effect;
 use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::local::Answer;
-use super::state::{LASTING, Pending, Role, Session, Step, TRANSACTION};
+use super::state::{Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
 use std::sync::Arc;
 use wire::channel::Channel;
-use wire::tracker::{Outcome, ResponseTracker, Sides};
+use wire::tracker::{LASTING, Outcome, ResponseTracker, Sides};
 use wire::{SqlError, StatusFlags, WireError};
 
 impl Session<'_> {

@@ -36,6 +36,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::auth::NONCE;
+use wire::backend::OWN_ANSWER;
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
@@ -43,8 +44,6 @@ use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
-/// Most bytes of the answer to a statement of our own.
-pub const OWN_ANSWER: usize = 64 << 10;
 
 /// What to do next for the client.
 pub enum Step {
@@ -356,11 +355,3 @@ impl<'a> Session<'a> {
 /// Status flags of an open transaction.
 pub const TRANSACTION: StatusFlags =
     StatusFlags::SERVER_STATUS_IN_TRANS.union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY);
-
-/// Status flags that describe the session. The others describe the answer they came with: in an answer of our own they would
-/// promise more results, or changes of state in the packet.
-pub const LASTING: StatusFlags = TRANSACTION
-    .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
-    .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES)
-    // MariaDB's SERVER_STATUS_ANSI_QUOTES.
-    .union(StatusFlags::from_bits_retain(0x8000));

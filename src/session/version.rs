@@ -22,36 +22,22 @@ impl Session<'_> {
                     Some(lease) => Some(lease.backend().server_version.clone()),
                     None => self.shared.backends.known_version(self.hostgroup),
                 };
-                match version_source(
-                    variables.select_version_forwarding,
-                    &variables.server_version,
-                    pooled.as_deref(),
-                ) {
-                    VersionSource::Here(version) => Some(Answer::Row(Column::text(name), version.to_owned())),
-                    VersionSource::Server => None,
-                }
+                let forwarding = variables.select_version_forwarding;
+                let version = known_version(forwarding, &variables.server_version, pooled.as_deref())?;
+                Some(Answer::Row(Column::text(name), version.to_owned()))
             }
         }
     }
 }
 
-/// Where the version comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum VersionSource<'a> {
-    /// This text is the answer.
-    Here(&'a str),
-    /// The server is asked.
-    Server,
-}
-
-/// Decides by the variable's value (0: the proxy answers; 1: the server; 2: the known version of a pooled connection, else the
-/// proxy; 3: the same, else the server). `own` is mysql-server_version, `pooled` what the hostgroup's servers said when a
-/// connection to them was opened.
-pub fn version_source<'a>(forwarding: u32, own: &'a str, pooled: Option<&'a str>) -> VersionSource<'a> {
+/// The version to answer with; `None` if the server is to be asked. `forwarding` is 0: the proxy answers; 1: the server; 2: the
+/// known version of a pooled connection, else the proxy; 3: the same, else the server. `own` is mysql-server_version, `pooled`
+/// what the hostgroup's servers said when a connection to them was opened.
+fn known_version<'a>(forwarding: u32, own: &'a str, pooled: Option<&'a str>) -> Option<&'a str> {
     match (forwarding, pooled) {
-        (0, _) | (2, None) => VersionSource::Here(own),
-        (2 | 3, Some(version)) => VersionSource::Here(version),
-        _ => VersionSource::Server,
+        (0, _) | (2, None) => Some(own),
+        (2 | 3, Some(version)) => Some(version),
+        _ => None,
     }
 }
 
@@ -61,15 +47,14 @@ mod tests {
 
     #[test]
     fn each_value_has_its_source_with_and_without_a_pooled_connection() {
-        use VersionSource::{Here, Server};
         for (forwarding, without, with) in [
-            (0, Here("own"), Here("own")),
-            (1, Server, Server),
-            (2, Here("own"), Here("pooled")),
-            (3, Server, Here("pooled")),
+            (0, Some("own"), Some("own")),
+            (1, None, None),
+            (2, Some("own"), Some("pooled")),
+            (3, None, Some("pooled")),
         ] {
-            assert_eq!(version_source(forwarding, "own", None), without, "{forwarding}");
-            assert_eq!(version_source(forwarding, "own", Some("pooled")), with, "{forwarding}");
+            assert_eq!(known_version(forwarding, "own", None), without, "{forwarding}");
+            assert_eq!(known_version(forwarding, "own", Some("pooled")), with, "{forwarding}");
         }
     }
 }

@@ -20,9 +20,11 @@ pub mod statement;
 mod testing;
 pub mod tls;
 pub mod tracker;
+pub mod version;
 
 pub use command::command;
 pub use error::{SqlError, WireError};
+pub use packet::{HEADER, MAX_PAYLOAD, SEQUENCE};
 /// Collation id of utf8mb4_general_ci, which every version of MySQL and MariaDB knows.
 pub const UTF8MB4_GENERAL_CI: u8 = 45;
 

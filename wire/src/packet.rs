@@ -4,10 +4,13 @@ use crate::{StatusFlags, WireError};
 
 /// The largest payload of one packet; one of exactly this length is continued by the next
 /// (MySQL protocol, "Sending More Than 16Mb").
-pub(crate) const MAX_PAYLOAD: usize = 0xFF_FFFF;
+pub const MAX_PAYLOAD: usize = 0xFF_FFFF;
 
 /// Bytes in a packet's header: three of length, one of sequence number.
-pub(crate) const HEADER: usize = 4;
+pub const HEADER: usize = 4;
+
+/// Where a packet's header has its sequence number.
+pub const SEQUENCE: usize = 3;
 
 const SHORT: WireError = WireError::Malformed("it ends too early");
 

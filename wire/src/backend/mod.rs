@@ -28,6 +28,9 @@ const PARTIAL: Duration = Duration::from_secs(30);
 /// Time for the goodbye to fit into the send buffer.
 const GOODBYE: Duration = Duration::from_millis(100);
 
+/// Most bytes that the answer to a statement of the proxy's own may have.
+pub const OWN_ANSWER: usize = 64 << 10;
+
 /// How to reach a server and who to be there.
 #[derive(Clone)]
 pub struct ConnectOptions<'a> {

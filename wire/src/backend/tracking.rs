@@ -2,20 +2,19 @@
 //! it from 10.2 on).
 
 use super::exchange::Request;
-use super::{Backend, TextResult};
+use super::{Backend, OWN_ANSWER, TextResult};
 use crate::tracker::Notices;
+use crate::version::is_mariadb;
 use crate::{CapabilityFlags, Command, WireError};
 use std::time::Instant;
 
 const DEFAULTS: &str = "SELECT @@session_track_system_variables, @@session_track_schema, \
                         @@session_track_state_change, @@session_track_transaction_info";
-/// Most bytes of an answer to the set-up.
-const LIMIT: usize = 64 << 10;
 
 impl Backend {
     /// Whether the server is a MariaDB.
     pub fn is_mariadb(&self) -> bool {
-        self.server_version.contains("MariaDB")
+        is_mariadb(&self.server_version)
     }
     /// The statement that has the server report everything about a session. MySQL is given the `variables` by name: with `*` it
     /// would add the id of the statement to every answer. MariaDB takes no name that it does not know, and has no such id.
@@ -36,7 +35,7 @@ impl Backend {
         let set = self.tracking_statement(variables);
         let requests: [Request<'_>; 2] =
             [(Command::COM_QUERY, DEFAULTS.as_bytes()), (Command::COM_QUERY, set.as_bytes())];
-        let answers = self.exchange(&requests, LIMIT, deadline)?;
+        let answers = self.exchange(&requests, OWN_ANSWER, deadline)?;
         if let [Ok(defaults), Ok(_)] = answers.as_slice() {
             let notices = read_defaults(defaults);
             self.tracking = if self.is_mariadb() { notices } else { notices.map(Notices::of_mysql) };

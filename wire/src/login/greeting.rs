@@ -3,6 +3,7 @@
 use super::ServerOptions;
 use crate::auth::{AuthPlugin, NONCE};
 use crate::packet::put_nul_bytes;
+use crate::version::is_mysql_8;
 use crate::{CapabilityFlags, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -47,9 +48,7 @@ impl Greeting {
 /// older ones and MariaDB do not know.
 fn collation(version: &str) -> u8 {
     const UTF8MB4_0900_AI_CI: u8 = 255;
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    let is_new = major.is_some_and(|major| major >= 8) && !version.contains("MariaDB");
-    if is_new { UTF8MB4_0900_AI_CI } else { UTF8MB4_GENERAL_CI }
+    if is_mysql_8(version) { UTF8MB4_0900_AI_CI } else { UTF8MB4_GENERAL_CI }
 }
 
 /// A challenge of 7-bit bytes without NUL, which ends it in packets, and without '$', which ends salts in stored hashes.

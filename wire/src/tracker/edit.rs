@@ -1,9 +1,6 @@
 //! Changing a chunk of bytes on its way: what stays as it came is not touched, and copied only if something else changes.
 
-use crate::packet::{HEADER, MAX_PAYLOAD, parse_header};
-
-/// Where a packet's header has its sequence number.
-pub(super) const SEQUENCE: usize = 3;
+use crate::packet::{HEADER, MAX_PAYLOAD, SEQUENCE, parse_header};
 
 /// One chunk on its way. Bytes before `at` are dealt with; those before `copied` are in `out`, or left out.
 pub(super) struct Chunk<'c> {

@@ -8,15 +8,15 @@ mod notices;
 mod outcome;
 mod translate;
 
-use crate::packet::HEADER;
+use crate::packet::{HEADER, SEQUENCE};
 use crate::{Command, WireError};
 use answer::Answer;
 pub use changes::SessionChanges;
-use edit::{Chunk, Head, SEQUENCE};
+use edit::{Chunk, Head};
 pub use notices::Notices;
 pub use outcome::{Outcome, Prepared};
-pub use translate::Sides;
 use translate::Translation;
+pub use translate::{LASTING, Sides};
 
 /// State of one answer.
 pub struct ResponseTracker<'a> {

@@ -34,8 +34,9 @@ impl Sides<'_> {
     }
 }
 
-/// Status flags that say something of the session. The others are about the packet they come in.
-const LASTING: StatusFlags = StatusFlags::SERVER_STATUS_IN_TRANS
+/// Status flags that say something of the session. The others are about the answer they come in: elsewhere they would promise more
+/// results, or changes of state in the packet.
+pub const LASTING: StatusFlags = StatusFlags::SERVER_STATUS_IN_TRANS
     .union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY)
     .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
     .union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES)
