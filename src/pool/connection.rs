@@ -101,8 +101,8 @@ pub struct Connection<T> {
     pub shared: Arc<Shared>,
 }
 
-/// Connections to be closed. They are large and move with every statement, so they stay in a box.
-#[allow(clippy::vec_box)]
+/// Connections to be closed.
+#[allow(clippy::vec_box, reason = "they are large and come in their boxes, so they stay there")]
 pub type Trash<T> = Vec<Box<Connection<T>>>;
 
 impl Connection<Backend> {

@@ -301,8 +301,7 @@ fn encoded_text(tail: &[u8]) -> Option<&[u8]> {
     fields.lenenc_bytes().ok().filter(|_| fields.is_empty())
 }
 
-/// An EOF has no session-track data, whatever the OK in its place has.
-/// Whether it has their flag is up to `flagged`.
+/// An EOF has no session-track data, whatever the OK in its place has; whether it has their flag is up to `flagged`.
 fn eof_payload(warnings: u16, mut status: StatusFlags, flagged: bool) -> [u8; 5] {
     status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, flagged);
     let [warnings_low, warnings_high] = warnings.to_le_bytes();
