@@ -30,13 +30,17 @@ impl Session<'_> {
     }
 }
 
+/// What MariaDB up to 10.11 puts before its version in the greeting, and nowhere else, for old replicas.
+const GREETING_ONLY: &str = "5.5.5-";
+
 /// The version to answer with; `None` if the server is to be asked. `forwarding` is 0: the proxy answers; 1: the server; 2: the
 /// known version of a pooled connection, else the proxy; 3: the same, else the server. `own` is mysql-server_version, `pooled`
-/// what the hostgroup's servers said when a connection to them was opened.
+/// what the hostgroup's servers said when a connection to them was opened. With 3 either way the version is the server's, and only
+/// the server describes its column as it does elsewhere: so it is asked.
 fn known_version<'a>(forwarding: u32, own: &'a str, pooled: Option<&'a str>) -> Option<&'a str> {
     match (forwarding, pooled) {
         (0, _) | (2, None) => Some(own),
-        (2 | 3, Some(version)) => Some(version),
+        (2, Some(version)) => Some(version.strip_prefix(GREETING_ONLY).unwrap_or(version)),
         _ => None,
     }
 }
@@ -51,10 +55,10 @@ mod tests {
             (0, Some("own"), Some("own")),
             (1, None, None),
             (2, Some("own"), Some("pooled")),
-            (3, None, Some("pooled")),
+            (3, None, None),
         ] {
             assert_eq!(known_version(forwarding, "own", None), without, "{forwarding}");
-            assert_eq!(known_version(forwarding, "own", Some("pooled")), with, "{forwarding}");
+            assert_eq!(known_version(forwarding, "own", Some("5.5.5-pooled")), with, "{forwarding}");
         }
     }
 }
