@@ -15,6 +15,8 @@ pub enum Relayed {
     Truncated(WireError),
     /// The client failed, or took nothing for its time limit; the rest of the answer is still to come.
     ClientLost,
+    /// The client sent a packet that does not continue its file; the server still waits for the rest.
+    OutOfOrder,
     /// [`Tick::Cancel`]; the rest of the answer is still to come.
     Cancelled,
 }
@@ -58,11 +60,14 @@ pub fn relay(
         let pause = match pass(client, server, &mut tracker, &mut volume) {
             Ok(Progress::More) => Pause::MoreToCome,
             Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
-            Ok(Progress::FileWanted(_)) => match pass_file(client, server, tracker.shift()) {
-                Ok(()) => Pause::MoreToCome,
-                Err(infile::Failed::Client) => break Relayed::ClientLost,
-                Err(infile::Failed::Server(error)) => break Relayed::Unanswered(error),
-            },
+            Ok(Progress::FileWanted(_)) => {
+                match pass_file(client, server, tracker.next_number(), tracker.shift()) {
+                    Ok(()) => Pause::MoreToCome,
+                    Err(infile::Failed::Client) => break Relayed::ClientLost,
+                    Err(infile::Failed::OutOfOrder) => break Relayed::OutOfOrder,
+                    Err(infile::Failed::Server(error)) => break Relayed::Unanswered(error),
+                }
+            }
             Err(Failed::Client) => break Relayed::ClientLost,
             Err(Failed::Server(error)) if error.is_timeout() => Pause::Silence,
             Err(Failed::Server(error)) => break failed(error, volume),

@@ -149,9 +149,7 @@ fn converse(
                 session.handle(&command)
             }
             Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::packet_too_large())),
-            Err(WireError::Malformed(_)) => {
-                Step::End(Some(SqlError::new(1156, "08S01", "Got packets out of order")))
-            }
+            Err(WireError::Malformed(_)) => Step::End(Some(SqlError::out_of_order())),
             Err(error) => limits::unread(client, error, &config.variables())?,
         };
         let step = match step {

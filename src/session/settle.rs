@@ -47,6 +47,10 @@ impl Session<'_> {
                 self.drop_lease();
                 Step::End(None)
             }
+            Relayed::OutOfOrder => {
+                self.drop_lease();
+                Step::End(Some(SqlError::out_of_order()))
+            }
             Relayed::Cancelled => {
                 self.drop_lease();
                 Step::End(None)

@@ -84,6 +84,11 @@ impl Channel {
         self.start = self.end;
     }
 
+    /// Whether packets are compressed. Clients that compress are free with the numbers of the packets inside.
+    pub fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
     /// Reads one packet, joined if it came in several parts, and returns its payload, valid until the next call.
     /// `limit` bounds the payload in bytes. Once a first byte has come the rest must follow within
     /// `partial` between reads, whatever the socket's own (idle) timeout is.

@@ -38,6 +38,10 @@ impl SqlError {
     pub fn packet_too_large() -> Self {
         Self::new(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
     }
+    /// 1156: a packet whose number is not the next.
+    pub fn out_of_order() -> Self {
+        Self::new(1156, "08S01", "Got packets out of order")
+    }
 
     /// The payload of an ERR packet (MySQL protocol, ERR_Packet, CLIENT_PROTOCOL_41 form).
     pub(crate) fn to_payload(&self) -> Vec<u8> {

@@ -26,7 +26,7 @@ pub struct ResponseTracker<'a> {
     passing: usize,
     /// Whether the next part continues a packet that passes.
     continued: bool,
-    /// The server's number of the last packet that passed.
+    /// The server's number of the last packet.
     sequence: u8,
     /// The beginning of a packet that cannot pass before more of it has come.
     kept: Vec<u8>,
@@ -89,6 +89,10 @@ impl<'a> ResponseTracker<'a> {
     pub fn shift(&self) -> u8 {
         self.translation.shift()
     }
+    /// The number that the client's next packet has amid an answer.
+    pub fn next_number(&self) -> u8 {
+        self.sequence.wrapping_add(self.shift()).wrapping_add(1)
+    }
     /// What the answer said, once `Done`.
     pub fn outcome(&self) -> &Outcome {
         &self.answer.outcome
@@ -112,6 +116,7 @@ impl<'a> ResponseTracker<'a> {
                     self.passing = chunk.pass(HEADER + head.length);
                 }
                 Some(head) if chunk.rest().len() >= HEADER + head.length => {
+                    self.sequence = head.sequence;
                     let said = self.answer.read(chunk.payload(head.length))?;
                     self.translation.packet(chunk, head, None, said)?;
                 }
@@ -164,6 +169,7 @@ impl<'a> ResponseTracker<'a> {
         }
         let kept = std::mem::take(&mut self.kept);
         let payload = kept.get(HEADER..).unwrap_or_default();
+        self.sequence = head.sequence;
         let said = self.answer.read(payload)?;
         self.translation.packet(chunk, head, Some(payload), said)?;
         Ok(true)
