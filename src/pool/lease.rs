@@ -110,6 +110,14 @@ impl Lease {
     pub fn is_quiet(&self) -> bool {
         self.connection.is_quiet()
     }
+    /// Whether the server has said something beyond its last answer that was read along with it.
+    pub fn has_surplus(&self) -> bool {
+        self.connection.transport.channel.has_surplus()
+    }
+    /// When it was opened.
+    pub fn opened(&self) -> Instant {
+        self.connection.opened
+    }
     /// What the connection carries.
     pub fn profile(&self) -> &Arc<Profile> {
         &self.connection.profile
@@ -235,6 +243,10 @@ impl Lease {
     }
     /// Puts the connection back into the pool, which closes it if it or its server is out of use.
     pub fn release(self) {
+        // The next session would take for its answer what the server has said unasked. Dropped, the connection is closed.
+        if self.connection.transport.channel.buffered() > 0 {
+            return;
+        }
         self.place.give_back(self.connection);
     }
 }

@@ -1,13 +1,13 @@
 //! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
 
 use super::infile::{self, pass_file};
+use wire::WireError;
 use wire::channel::Channel;
 use wire::tracker::{Fed, Outcome, Progress, ResponseTracker};
-use wire::{SEQUENCE, WireError};
 
 /// How passing on an answer ended.
 pub enum Relayed {
-    /// The client has all of it.
+    /// The client has all of it. What the server said beyond it is still in its channel.
     Done(Outcome),
     /// The server failed before the client was told anything.
     Unanswered(WireError),
@@ -100,10 +100,6 @@ fn pass(
     volume: &mut Volume,
 ) -> Result<Progress, Failed> {
     let bytes = server.fill().map_err(Failed::Server)?;
-    // Answers are numbered from 1: 0 is what a server says unasked, before it closes an idle connection or one it kills.
-    if volume.received == 0 && bytes.get(SEQUENCE) == Some(&0) {
-        return Err(Failed::Server(WireError::Closed));
-    }
     let queued = client.queued();
     let Fed { progress, rewritten } = match tracker.feed(bytes, client.output()) {
         Ok(fed) => fed,
@@ -113,12 +109,10 @@ fn pass(
             return Err(Failed::Server(error));
         }
     };
-    let (used, is_end) = match progress {
-        Progress::More => (bytes.len(), false),
-        Progress::Done(used) => (used, true),
-        Progress::FileWanted(used) => (used, false),
+    let used = match progress {
+        Progress::More => bytes.len(),
+        Progress::Done(used) | Progress::FileWanted(used) => used,
     };
-    let surplus = bytes.len() - used;
     let (written, length) = match rewritten {
         true => {
             let length = client.queued() - queued;
@@ -130,8 +124,5 @@ fn pass(
     volume.received += used as u64;
     volume.sent += length as u64;
     server.consume(used);
-    match is_end && surplus > 0 {
-        true => Err(Failed::Server(WireError::Malformed("bytes after the end of an answer"))),
-        false => Ok(progress),
-    }
+    Ok(progress)
 }

@@ -149,7 +149,11 @@ fn converse(
                 session.handle(&command)
             }
             Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::packet_too_large())),
-            Err(WireError::Malformed(_)) => Step::End(Some(SqlError::out_of_order())),
+            Err(WireError::Malformed(_)) => {
+                // As servers number what answers no packet.
+                client.reset_sequence();
+                Step::End(Some(SqlError::out_of_order()))
+            }
             Err(error) => limits::unread(client, error, &config.variables())?,
         };
         let step = match step {

@@ -7,6 +7,7 @@ use super::local::Answer;
 use super::state::{Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
 use std::sync::Arc;
+use wire::backend::SURPLUS;
 use wire::channel::Channel;
 use wire::tracker::{LASTING, Outcome, ResponseTracker, Sides};
 use wire::{SqlError, StatusFlags, WireError};
@@ -31,6 +32,9 @@ impl Session<'_> {
         lease.count(pending.sent, volume.received);
         match relayed {
             Relayed::Done(outcome) => {
+                if lease.has_surplus() {
+                    lease.log_loss("after an answer", &SURPLUS);
+                }
                 self.account(&outcome);
                 self.settle(pending, &outcome);
                 self.unpark();
@@ -183,6 +187,6 @@ impl Role {
     }
 }
 
-fn lost_connection(error: &WireError) -> SqlError {
+pub(super) fn lost_connection(error: &WireError) -> SqlError {
     SqlError::new(2013, "HY000", format!("Lost connection to MySQL server during query ({error})"))
 }

@@ -36,7 +36,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::auth::NONCE;
-use wire::backend::OWN_ANSWER;
+use wire::backend::{OWN_ANSWER, SURPLUS};
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
@@ -301,6 +301,9 @@ impl<'a> Session<'a> {
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
         let Some(lease) = &self.lease else { return Ok(()) };
+        if self.must_keep() && lease.has_surplus() {
+            return Err(self.lost(&SURPLUS));
+        }
         if lease.is_retired() && !self.in_transaction() {
             if self.hold.reasons.leave_something() {
                 let text = "Lost connection to MySQL server during query: the server was taken out of use, and what \

@@ -2,6 +2,7 @@
 
 use super::kill::interrupted;
 use super::registry::{Call, Entry};
+use super::settle::lost_connection;
 use crate::hostgroups::{HostgroupId, Unavailable};
 use crate::pool::{Backends, Lease, Offer, Refusal, Waiter, Want};
 use admin::Variables;
@@ -100,11 +101,7 @@ impl Search<'_> {
             Ok(Offer::Ready(lease)) => Ok(Some(lease)),
             Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
                 Ok(lease) => Ok(Some(lease)),
-                Err(failed) if failed.retry && self.failures < self.limits.connect_retries_on_failure => {
-                    self.failures += 1;
-                    self.pause(self.limits.connect_retries_delay)?;
-                    Ok(None)
-                }
+                Err(failed) if failed.retry => self.failed(failed.error).map(|()| None),
                 Err(failed) => Err(Failure::Error(failed.error)),
             },
             Err(Refusal::Closed) => Err(Failure::Closed),
@@ -116,7 +113,7 @@ impl Search<'_> {
         }
     }
     /// Makes a connection ready. None if it turned out to be dead, or was retired while it was opened.
-    fn finish(&self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
+    fn finish(&mut self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
         match lease.prepare(self.want, || self.one_connect()) {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),
@@ -126,9 +123,23 @@ impl Search<'_> {
             }
             Err(error) => {
                 log::debug!("a connection to {} was lost before its use: {error}", lease.server());
+                // One that was free may have been stale; a new one tells of the server.
+                let is_new = lease.opened() >= self.start;
+                drop(lease);
+                if is_new {
+                    self.failed(lost_connection(&error))?;
+                }
                 Ok(None)
             }
         }
+    }
+    /// Waits before another attempt to get a new connection; `error` if there were enough.
+    fn failed(&mut self, error: SqlError) -> Result<(), Failure> {
+        if self.failures >= self.limits.connect_retries_on_failure {
+            return Err(Failure::Error(error));
+        }
+        self.failures += 1;
+        self.pause(self.limits.connect_retries_delay)
     }
     fn one_connect(&self) -> Instant {
         self.deadline.min(Instant::now() + self.limits.connect_timeout_server)

@@ -98,6 +98,16 @@ impl Channel {
         let packet = self.receive(limit, partial, Headers::Remove)?;
         Ok(self.input.get(packet.start + HEADER..packet.end).unwrap_or_default())
     }
+    /// As `read_packet` for a packet in an answer to a command of our own. Answers are numbered from 1: an error numbered 0 answers
+    /// nothing, but says that the server closes the connection.
+    pub(crate) fn read_answer(&mut self, limit: usize, partial: Duration) -> Result<&[u8], WireError> {
+        let packet = self.receive(limit, partial, Headers::Remove)?;
+        let payload = self.input.get(packet.start + HEADER..packet.end).unwrap_or_default();
+        match (self.sequence, payload.first()) {
+            (1, Some(0xFF)) => Err(WireError::Closed),
+            _ => Ok(payload),
+        }
+    }
     /// As `read_packet` for a command (sequence restarts at 0): the packet is kept as it came, headers
     /// included, so that it can be sent on unchanged. A sequence that does not start at 0 and go up by one is malformed:
     /// the server it is sent on to would end its connection for it. Clients that compress number their compressed packets
@@ -287,6 +297,11 @@ impl Channel {
     pub fn buffered(&self) -> usize {
         let compressed = self.compression.as_ref().map_or(0, |inside| inside.buffered());
         self.end - self.start + compressed + self.stream.buffered()
+    }
+    /// Whether more was received than was used: on a server's connection something that nobody has asked for, once the answer
+    /// is complete.
+    pub fn has_surplus(&self) -> bool {
+        self.start < self.end
     }
     /// Restarts the sequence number, as each command does.
     pub fn reset_sequence(&mut self) {

@@ -206,6 +206,37 @@ fn a_goodbye_of_the_server_is_no_answer() {
 }
 
 #[test]
+fn a_goodbye_behind_an_answer_costs_the_connection_alone() {
+    let world = World::new();
+    let mut client = world.client();
+    assert_eq!(value(&mut client, "SELECT GOODBYE"), "x");
+    world.await_pool(0, 0);
+    assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3");
+    client.query_drop("SET @a = 1").unwrap();
+    assert_eq!(value(&mut client, "SELECT GOODBYE"), "x");
+    assert_eq!(refused(&mut client, "SELECT LENGTH abc").0, 2013);
+    assert!(client.query_drop("SELECT ID").is_err(), "what was set is lost, and the session with it");
+}
+
+#[test]
+fn a_server_that_dies_while_it_is_prepared_is_not_stormed() {
+    let world = World::with(10, |variables| variables.connect_retries_on_failure = 2);
+    let mut client = world.client();
+    client.query_drop("SET sql_mode='ANSI'").unwrap();
+    // Takes the connection, so that others are opened.
+    let mut other = world.client();
+    other.query_drop("BEGIN").unwrap();
+    let before = world.fake.control.texts().len();
+    *world.fake.control.fatal.lock() = Some("sql_mode");
+    let (code, text) = refused(&mut client, "SELECT ID");
+    assert_eq!(code, 2013, "{text}");
+    let since = world.fake.control.texts().split_off(before);
+    assert_eq!(since.len(), 3, "{since:?}");
+    *world.fake.control.fatal.lock() = None;
+    value(&mut client, "SELECT ID");
+}
+
+#[test]
 fn a_stop_tells_who_waits_for_a_server() {
     let world = World::new();
     world.set_usable(false);

@@ -81,6 +81,8 @@ pub struct Control {
     pub log: Mutex<Vec<(u32, String)>>,
     /// Most connections open at once, and open now.
     pub open: Mutex<(usize, usize)>,
+    /// A statement with this word in it ends the connection.
+    pub fatal: Mutex<Option<&'static str>>,
     /// Connections whose statement was killed.
     killed: Mutex<Vec<u32>>,
     sockets: Mutex<Vec<Socket>>,
@@ -148,6 +150,13 @@ impl Drop for Open<'_> {
     }
 }
 
+/// A result of one row, where EOF is deprecated.
+const ONE_ROW: &[u8] =
+    b"\x01\0\0\x01\x01\x18\0\0\x02\x03def\0\0\0\x01a\x01a\x0C\x2D\0\xFF\xFF\0\0\xFD\0\0\x1F\0\0\
+    \x02\0\0\x03\x01x\x07\0\0\x04\xFE\0\0\x02\0\0\0";
+/// An error that answers nothing.
+const UNASKED: &[u8] = b"\x0D\0\0\0\xFF\xBF\x0F#HY000idle";
+
 struct Conversation<'a> {
     channel: Channel,
     login: Login,
@@ -190,6 +199,9 @@ impl<'a> Conversation<'a> {
                 }
                 Some(Command::COM_QUERY) => {
                     self.note(text.chars().take(80).collect());
+                    if self.control.fatal.lock().is_some_and(|word| text.contains(word)) {
+                        return Ok(());
+                    }
                     self.query(&text)?;
                 }
                 Some(Command::COM_INIT_DB) => {
@@ -282,6 +294,8 @@ impl<'a> Conversation<'a> {
                 self.channel.set_sequence(0);
                 self.reply().error(&SqlError::new(4031, "HY000", "disconnected because of inactivity"))
             }
+            // Behind the answer, in one write with it, an error that answers nothing.
+            "GOODBYE" => self.channel.write_raw(&[ONE_ROW, UNASKED].concat()),
             "HALF" => {
                 let mut rows = self.reply().rows(&[Column::text("x")])?;
                 for _ in 0..100 {

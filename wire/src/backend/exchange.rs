@@ -40,7 +40,7 @@ impl Backend {
     }
     /// Reads the one packet that answers a simple command.
     pub(super) fn verdict(&mut self) -> Result<(), WireError> {
-        let payload = self.channel.read_packet(LOGIN_PACKET, PARTIAL)?;
+        let payload = self.channel.read_answer(LOGIN_PACKET, PARTIAL)?;
         match payload.first() {
             Some(0x00 | 0xFE) => self.status = Ending::parse(payload)?.status,
             Some(0xFF) => return Err(SqlError::from_payload(payload)?.into()),

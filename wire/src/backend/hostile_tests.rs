@@ -152,6 +152,20 @@ fn old_servers_are_refused() {
     assert!(matches!(result, Err(WireError::Malformed(_))));
 }
 
+#[test]
+fn an_error_numbered_0_answers_no_statement() {
+    for (number, answers) in [(0, false), (1, true)] {
+        let (client, mut server) = crate::socket::tests::pair();
+        let mut script = Vec::new();
+        put_framed(&mut script, &mut number.clone(), b"\xFF\xBF\x0F#HY000idle");
+        server.write_all(&script).unwrap();
+        let mut status = StatusFlags::empty();
+        let mut channel = Channel::new(client);
+        let said = query::read_results(&mut channel, crate::login::CAPABILITIES, 10_000, &mut status);
+        assert_eq!(matches!(said, Err(WireError::Sql(_))), answers, "{said:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]

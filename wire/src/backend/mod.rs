@@ -27,6 +27,8 @@ const LOGIN_PACKET: usize = 64 * 1024;
 const PARTIAL: Duration = Duration::from_secs(30);
 /// Time for the goodbye to fit into the send buffer.
 const GOODBYE: Duration = Duration::from_millis(100);
+/// Why a connection is of no more use on which a server has said more than its answer.
+pub const SURPLUS: WireError = WireError::Malformed("bytes after the end of an answer");
 
 /// Most bytes that the answer to a statement of the proxy's own may have.
 pub const OWN_ANSWER: usize = 64 << 10;
@@ -132,6 +134,9 @@ impl Backend {
         deadline: Instant,
         exchange: impl FnOnce(&mut Self) -> Result<T, WireError>,
     ) -> Result<T, WireError> {
+        if self.channel.has_surplus() {
+            return Err(SURPLUS);
+        }
         self.channel.set_deadline(Some(deadline));
         let result = exchange(self);
         self.channel.set_deadline(None);

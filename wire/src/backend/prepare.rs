@@ -62,7 +62,7 @@ impl Backend {
         result
     }
     fn read_prepared(&mut self) -> Result<Prepared, WireError> {
-        let payload = self.channel.read_packet(DEFINITION, PARTIAL)?;
+        let payload = self.channel.read_answer(DEFINITION, PARTIAL)?;
         match payload.first() {
             Some(0x00) => {}
             Some(0xFF) => return Err(SqlError::from_payload(payload)?.into()),

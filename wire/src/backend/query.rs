@@ -76,7 +76,7 @@ impl Reader<'_> {
     /// The next packet, unless it is an error.
     fn packet(&mut self) -> Result<Vec<u8>, WireError> {
         let limit = self.limit;
-        let payload = self.channel.read_packet(self.left, PARTIAL).map_err(|error| match error {
+        let payload = self.channel.read_answer(self.left, PARTIAL).map_err(|error| match error {
             WireError::TooLarge { .. } => WireError::TooLarge { limit },
             other => other,
         })?;

@@ -124,7 +124,9 @@ impl Answer {
             (Phase::Rows, Some(0x00..=0xFD)) => {
                 self.reads_first_row && self.outcome.rows == self.earlier_rows && length <= LONGEST_HELD
             }
-            (Phase::Rows | Phase::Columns(_) | Phase::Prepared { .. }, Some(first)) => first == 0xFF,
+            (Phase::Rows, Some(first)) => first == 0xFF,
+            // A definition begins with the length of the catalog's name, "def".
+            (Phase::Columns(_) | Phase::Prepared { .. }, Some(first)) => first >= 0xFE,
             (Phase::Fields, Some(first)) => first >= 0xFE,
             _ => true,
         }

@@ -30,6 +30,8 @@ pub struct ResponseTracker<'a> {
     sequence: u8,
     /// The beginning of a packet that cannot pass before more of it has come.
     kept: Vec<u8>,
+    /// Bytes fed, until the number of the first packet was among them.
+    fed: usize,
 }
 
 /// What the bytes fed so far amount to.
@@ -64,6 +66,7 @@ impl<'a> ResponseTracker<'a> {
             continued: false,
             sequence: 0,
             kept: Vec::new(),
+            fed: 0,
         }
     }
     /// Whether the command has an answer at all (COM_STMT_CLOSE, COM_STMT_SEND_LONG_DATA and COM_QUIT have none).
@@ -74,6 +77,7 @@ impl<'a> ResponseTracker<'a> {
     /// changes the length goes to `out` with all the rest of these bytes. A packet that comes in pieces and may have to
     /// change is held back until it is complete.
     pub fn feed(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<Fed, WireError> {
+        self.check_first_number(bytes)?;
         let mut chunk = Chunk::new(bytes, out);
         self.answer.resume();
         let done = self.feed_chunk(&mut chunk)?;
@@ -102,6 +106,13 @@ impl<'a> ResponseTracker<'a> {
         self.answer.outcome
     }
 
+    /// Answers are numbered from 1: 0 is what a server says unasked, before it closes an idle connection or one it kills.
+    #[inline]
+    fn check_first_number(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        let Some(ahead) = SEQUENCE.checked_sub(self.fed) else { return Ok(()) };
+        self.fed += bytes.len();
+        if bytes.get(ahead) == Some(&0) { Err(WireError::Closed) } else { Ok(()) }
+    }
     /// True if the server has said all that it has to say for the present.
     fn feed_chunk(&mut self, chunk: &mut Chunk<'_>) -> Result<bool, WireError> {
         self.passing = chunk.pass(self.passing);

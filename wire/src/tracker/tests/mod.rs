@@ -97,6 +97,24 @@ fn flags(status: u16) -> Option<StatusFlags> {
 }
 
 #[test]
+fn an_error_numbered_0_answers_nothing_in_any_chunking() {
+    let goodbye = b"\x0D\0\0\0\xFF\xBF\x0F#HY000idle";
+    for cut in 1..goodbye.len() {
+        let (front, back) = goodbye.split_at(cut);
+        let mut tracker = ResponseTracker::new(Command::COM_QUERY, Sides::same(OK_MODE));
+        let said = feed(&mut tracker, front).and_then(|_| feed(&mut tracker, back));
+        assert!(matches!(said, Err(WireError::Closed)), "{cut}");
+    }
+}
+
+#[test]
+fn an_end_among_definitions_is_refused() {
+    let mut tracker = ResponseTracker::new(Command::COM_QUERY, Sides::same(OK_MODE));
+    let answer = b"\x01\0\0\x01\x02\x05\0\0\x02\x03defx\x07\0\0\x03\xFE\0\0\x02\0\0\0";
+    assert!(feed(&mut tracker, answer).is_err());
+}
+
+#[test]
 fn ok_and_err_end_every_simple_command() {
     use Command::*;
     for command in [
