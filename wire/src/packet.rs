@@ -162,7 +162,7 @@ pub(crate) struct Ending<'a> {
 }
 
 /// What only an OK packet has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) affected_rows: u64,
     pub(crate) last_insert_id: u64,
@@ -193,6 +193,22 @@ impl<'a> Ending<'a> {
 }
 
 const EOF_LENGTH: usize = 5;
+
+/// Appends the payload of an OK packet up to its text; `first` is 0x00, or 0xFE in place of EOF.
+pub(crate) fn put_ok(out: &mut Vec<u8>, first: u8, counts: Counts, status: StatusFlags, warnings: u16) {
+    out.push(first);
+    put_lenenc_int(out, counts.affected_rows);
+    put_lenenc_int(out, counts.last_insert_id);
+    out.extend_from_slice(&status.bits().to_le_bytes());
+    out.extend_from_slice(&warnings.to_le_bytes());
+}
+
+/// The payload of an EOF packet.
+pub(crate) fn eof(status: StatusFlags, warnings: u16) -> [u8; EOF_LENGTH] {
+    let [warnings_low, warnings_high] = warnings.to_le_bytes();
+    let [low, high] = status.bits().to_le_bytes();
+    [0xFE, warnings_low, warnings_high, low, high]
+}
 
 #[cfg(test)]
 mod tests {

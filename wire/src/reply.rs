@@ -1,7 +1,7 @@
 //! Answers a server writes: OK, ERR, EOF and text result sets.
 
 use crate::channel::Channel;
-use crate::packet::{put_lenenc_bytes, put_lenenc_int};
+use crate::packet::{Counts, eof, put_lenenc_bytes, put_lenenc_int, put_ok};
 use crate::{CapabilityFlags, ColumnType, SqlError, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// Bytes queued before rows are written out.
@@ -124,11 +124,8 @@ impl<'a> Reply<'a> {
         self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
     }
     fn ok_payload(&self, first: u8, affected: u64, last_insert_id: u64, info: &str) -> Vec<u8> {
-        let mut payload = vec![first];
-        put_lenenc_int(&mut payload, affected);
-        put_lenenc_int(&mut payload, last_insert_id);
-        payload.extend_from_slice(&self.status.bits().to_le_bytes());
-        payload.extend_from_slice(&[0, 0]); // warnings
+        let mut payload = Vec::new();
+        put_ok(&mut payload, first, Counts { affected_rows: affected, last_insert_id }, self.status, 0);
         // With its length even without CLIENT_SESSION_TRACK, where the documentation has the rest of the packet:
         // servers write it so and clients read it so.
         if !info.is_empty() {
@@ -137,8 +134,7 @@ impl<'a> Reply<'a> {
         payload
     }
     fn eof_payload(&self) -> Vec<u8> {
-        let [low, high] = self.status.bits().to_le_bytes();
-        vec![0xFE, 0, 0, low, high]
+        eof(self.status, 0).to_vec()
     }
 }
 

@@ -5,7 +5,7 @@ use super::response::{ClientResponse, impermissible_charset};
 use super::{Login, ServerOptions};
 use crate::auth::{Accounts, NONCE, Secret};
 use crate::channel::Channel;
-use crate::packet::put_lenenc_bytes;
+use crate::packet::{Counts, put_lenenc_bytes, put_ok};
 use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
 use std::time::{Duration, Instant};
 
@@ -80,9 +80,10 @@ fn ok(login: &Login) -> Vec<u8> {
         put_lenenc_bytes(&mut tail, b"");
         put_lenenc_bytes(&mut tail, &entry);
     }
-    let [low, high] = status.bits().to_le_bytes();
-    // OK; no rows affected, no insert id; status; no warnings.
-    [&[0, 0, 0, low, high, 0, 0], &tail[..]].concat()
+    let mut payload = Vec::new();
+    put_ok(&mut payload, 0x00, Counts::default(), status, 0);
+    payload.extend_from_slice(&tail);
+    payload
 }
 
 /// Ends a login that is not the protocol: error 1043, or nothing to a client that has gone or says nothing.

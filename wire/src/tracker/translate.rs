@@ -3,7 +3,7 @@
 use super::answer::Said;
 use super::edit::{Chunk, Head};
 use super::notices::{Admitted, Notices};
-use crate::packet::{Counts, Ending, Fields, HEADER, put_framed, put_lenenc_bytes, put_lenenc_int};
+use crate::packet::{Ending, Fields, HEADER, eof, put_framed, put_lenenc_bytes, put_lenenc_int, put_ok};
 use crate::{CapabilityFlags, StatusFlags, WireError};
 
 /// The two sides of a relay.
@@ -269,12 +269,8 @@ impl<'a> Translation<'a> {
         if ending.counts.is_none() {
             status.insert(self.promised);
         }
-        let counts = ending.counts.unwrap_or(Counts { affected_rows: 0, last_insert_id: 0 });
-        out.extend(payload.first());
-        put_lenenc_int(out, counts.affected_rows);
-        put_lenenc_int(out, counts.last_insert_id);
-        out.extend_from_slice(&status.bits().to_le_bytes());
-        out.extend_from_slice(&ending.warnings.to_le_bytes());
+        let first = payload.first().copied().unwrap_or_default();
+        put_ok(out, first, ending.counts.unwrap_or_default(), status, ending.warnings);
         if admitted.is_some() || !text.is_empty() {
             put_lenenc_bytes(out, text);
         }
@@ -304,9 +300,7 @@ fn encoded_text(tail: &[u8]) -> Option<&[u8]> {
 /// An EOF has no session-track data, whatever the OK in its place has; whether it has their flag is up to `flagged`.
 fn eof_payload(warnings: u16, mut status: StatusFlags, flagged: bool) -> [u8; 5] {
     status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, flagged);
-    let [warnings_low, warnings_high] = warnings.to_le_bytes();
-    let [low, high] = status.bits().to_le_bytes();
-    [0xFE, warnings_low, warnings_high, low, high]
+    eof(status, warnings)
 }
 
 /// Appends one packet of less than 16 MiB.
