@@ -43,6 +43,18 @@ pub struct Statement {
     pub reads_counts: bool,
     /// It leaves something for the next statement that no answer tells (FOUND_ROWS(), LAST_INSERT_ID(n)).
     pub read_by_next: bool,
+    /// It names tables, as far as its words tell. One that does takes away the warnings and errors of the one before; of others
+    /// some servers keep them.
+    pub names_tables: bool,
+    /// It has RETURNING: its answer is rows, which do not tell the insert id.
+    pub returns_rows: bool,
+}
+
+impl Statement {
+    /// Whether what the statement before complained of can still be read after this one.
+    pub fn keeps_diagnostics(&self) -> bool {
+        self.reads_diagnostics || !self.names_tables
+    }
 }
 
 impl From<Effect> for Statement {
@@ -68,9 +80,7 @@ pub fn classify_with<'a>(
         scan.token(token);
         also(token, &tokens);
     }
-    let Scan { reads_insert_id, reads_diagnostics, reads_counts, read_by_next, .. } = scan;
-    let effect = scan.effect(sql, plain_backslash);
-    Statement { effect, reads_insert_id, reads_diagnostics, reads_counts, read_by_next }
+    Statement { effect: scan.effect(sql, plain_backslash), ..scan.found }
 }
 
 /// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
@@ -112,7 +122,7 @@ fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
         b"SELECT" | b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE" | b"WITH" | b"TABLE" | b"VALUES"
         | b"SHOW" | b"EXPLAIN" | b"DESCRIBE" | b"DESC" | b"ANALYZE" | b"OPTIMIZE" | b"CHECK" | b"REPAIR"
         | b"CHECKSUM" | b"RENAME" | b"TRUNCATE" | b"GRANT" | b"REVOKE" | b"DO" | b"BEGIN" | b"START"
-        | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"RELEASE" | b"LOAD" | b"KILL" | b"HELP" => {
+        | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"RELEASE" | b"LOAD" | b"KILL" | b"HELP" | b"GET" => {
             (Verb::Stateless, None)
         }
         b"CREATE" | b"DROP" | b"ALTER" => (Verb::Definition, None),
@@ -140,10 +150,8 @@ struct Scan<'a> {
     previous: &'a [u8],
     hold: Option<Reason>,
     release: Option<Reason>,
-    reads_insert_id: bool,
-    reads_diagnostics: bool,
-    reads_counts: bool,
-    read_by_next: bool,
+    /// What was found; its effect is known at the end.
+    found: Statement,
     /// Tokens since LAST_INSERT_ID, from 1 on; 0 elsewhere.
     since_insert_id: u8,
 }
@@ -152,7 +160,7 @@ impl<'a> Scan<'a> {
     fn token(&mut self, token: Token<'a>) {
         if self.since_insert_id > 0 {
             // LAST_INSERT_ID(n) sets what it reads.
-            self.read_by_next |= self.since_insert_id == 2 && token != Token::Symbol(b')');
+            self.found.read_by_next |= self.since_insert_id == 2 && token != Token::Symbol(b')');
             self.since_insert_id = if self.since_insert_id == 1 { 2 } else { 0 };
         }
         match token {
@@ -176,6 +184,7 @@ impl<'a> Scan<'a> {
         self.verb = verb;
         self.previous = word;
         self.parts += 1;
+        self.found.names_tables |= word.eq_ignore_ascii_case(b"UPDATE");
         if let Some(reason) = hold {
             self.hold(reason);
         }
@@ -208,12 +217,14 @@ impl<'a> Scan<'a> {
             b"VALUE" if after("NEXT") || after("PREVIOUS") => self.hold(Reason::State),
             // SHOW COUNT(*) WARNINGS has a symbol before it, and FROM errors a word.
             b"WARNINGS" | b"ERRORS" if after("SHOW") || self.previous.is_empty() => {
-                self.reads_diagnostics = true
+                self.found.reads_diagnostics = true
             }
-            b"WARNING_COUNT" | b"ERROR_COUNT" | b"DIAGNOSTICS" => self.reads_diagnostics = true,
-            b"ROW_COUNT" | b"FOUND_ROWS" => self.reads_counts = true,
-            b"SQL_CALC_FOUND_ROWS" => self.read_by_next = true,
-            b"LAST_INSERT_ID" => (self.reads_insert_id, self.since_insert_id) = (true, 1),
+            b"WARNING_COUNT" | b"ERROR_COUNT" | b"DIAGNOSTICS" => self.found.reads_diagnostics = true,
+            b"ROW_COUNT" | b"FOUND_ROWS" => self.found.reads_counts = true,
+            b"SQL_CALC_FOUND_ROWS" => self.found.read_by_next = true,
+            b"LAST_INSERT_ID" => (self.found.reads_insert_id, self.since_insert_id) = (true, 1),
+            b"FROM" | b"INTO" | b"TABLE" | b"TABLES" => self.found.names_tables = true,
+            b"RETURNING" => self.found.returns_rows = true,
             _ => {}
         }
         self.previous = word;
@@ -329,6 +340,7 @@ mod tests {
         assert!(plain.reads_insert_id && !plain.read_by_next);
         assert!(classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", false).read_by_next);
         assert!(classify(b"SELECT row_count() - 1", false).reads_counts);
+        assert!(classify(b"INSERT INTO t VALUES (1) RETURNING id", false).returns_rows);
         for sql in
             ["show warnings", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "GET DIAGNOSTICS @n = NUMBER"]
         {
@@ -336,6 +348,17 @@ mod tests {
         }
         assert!(!classify(b"SELECT * FROM errors", false).reads_diagnostics);
         assert!(!classify(b"SELECT 'LAST_INSERT_ID()'", false).reads_insert_id);
+    }
+
+    #[test]
+    fn what_was_complained_of_stays_until_a_statement_with_tables() {
+        for sql in ["SHOW ERRORS", "GET DIAGNOSTICS @n = NUMBER", "SELECT 1", "COMMIT", "SET @a = 1"] {
+            assert!(classify(sql.as_bytes(), false).keeps_diagnostics(), "{sql}");
+        }
+        for sql in ["SELECT 1 FROM t", "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "TRUNCATE TABLE t"] {
+            assert!(!classify(sql.as_bytes(), false).keeps_diagnostics(), "{sql}");
+        }
+        assert_eq!(effect("GET DIAGNOSTICS @n = NUMBER"), Effect::Hold(Reason::UserVariable));
     }
 
     #[test]

@@ -126,6 +126,10 @@ pub struct Hold {
     pub own_insert_id: bool,
     /// Warnings and errors on the connection are this session's, likewise.
     pub own_diagnostics: bool,
+    /// There are some.
+    pub complaint: bool,
+    /// LAST_INSERT_ID() on the connection may be another than the session knows.
+    pub unknown_insert_id: bool,
 }
 
 impl Hold {

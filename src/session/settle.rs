@@ -1,6 +1,6 @@
 //! The answer to a command, and its consequences for the session and for the connection in its hands.
 
-use super::classify::Effect;
+use super::classify::{Effect, Statement};
 use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::local::Answer;
@@ -76,7 +76,8 @@ impl Session<'_> {
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
     fn settle(&mut self, pending: Pending, outcome: &Outcome) {
-        let Pending { statement, role, .. } = pending;
+        let Pending { mut statement, role, .. } = pending;
+        let effect = std::mem::take(&mut statement.effect);
         let Some(lease) = &mut self.lease else { return };
         let before = lease.backend().status;
         if let Some(status) = outcome.status {
@@ -87,8 +88,8 @@ impl Session<'_> {
         }
         let failed = outcome.error.is_some();
         // Other statements may change the session by the functions and triggers in them: that they did is all we know.
-        let explained = matches!(statement.effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));
-        match statement.effect {
+        let explained = matches!(effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));
+        match effect {
             Effect::Nothing => {}
             Effect::Use(schema) if !failed => {
                 self.enter_schema(outcome.changes.schema.as_ref().unwrap_or(&schema))
@@ -115,7 +116,7 @@ impl Session<'_> {
             outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
         }
         self.follow_transaction(outcome, before);
-        self.note_readable(statement.read_by_next, outcome);
+        self.note_readable(&statement, outcome);
         self.settle_role(role, outcome);
         let variables = self.shared.config.variables();
         let delayed = !variables.connection_delay_multiplex.is_zero();
@@ -165,15 +166,20 @@ impl Session<'_> {
         }
     }
     /// What the next statement may read of this one.
-    fn note_readable(&mut self, read_by_next: bool, outcome: &Outcome) {
+    fn note_readable(&mut self, statement: &Statement, outcome: &Outcome) {
         if outcome.last_insert_id != 0 {
             self.insert_id = outcome.last_insert_id;
             self.hold.own_insert_id = true;
+            self.hold.unknown_insert_id = false;
+        } else if statement.returns_rows && outcome.last_result.is_some() {
+            self.hold.own_insert_id = true;
+            self.hold.unknown_insert_id = true;
         }
         let complaint = outcome.error.is_some() || outcome.warnings != 0;
         self.hold.own_diagnostics |= complaint;
+        self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
         self.counts.note(outcome);
-        self.hold.linger = complaint || read_by_next || self.counts.asked;
+        self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked;
     }
 }
 

@@ -273,6 +273,17 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
+    /// Reads LAST_INSERT_ID() before the connection is gone that knows it.
+    fn ask_for_insert_id(&mut self) -> Result<(), WireError> {
+        let Some(lease) = &mut self.lease else { return Ok(()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        let answer = lease.backend().query("SELECT LAST_INSERT_ID()", OWN_ANSWER, deadline)?;
+        let value = answer.rows.into_iter().flatten().flatten().next();
+        let id = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok());
+        self.insert_id = id.unwrap_or(self.insert_id);
+        self.hold.unknown_insert_id = false;
+        Ok(())
+    }
     /// Takes away warnings and errors that another session left on this connection.
     fn clear_diagnostics(&mut self) -> Result<(), WireError> {
         let Some(lease) = &mut self.lease else { return Ok(()) };
@@ -343,6 +354,14 @@ impl<'a> Session<'a> {
         self.status.intersects(TRANSACTION)
     }
     pub(super) fn give_back(&mut self) {
+        if self.hold.unknown_insert_id
+            && let Err(error) = self.ask_for_insert_id()
+        {
+            if let Some(lease) = &self.lease {
+                lease.log_loss("after a statement", &error);
+            }
+            return self.drop_lease();
+        }
         let hold = std::mem::take(&mut self.hold);
         if let Some(lease) = self.lease.take() {
             self.released = Some(Released { id: lease.id(), hold });

@@ -274,6 +274,10 @@ impl<'a> Conversation<'a> {
                 Reply { status: more, ..self.reply() }.ok(0, 0, "")?;
                 self.reply().error(&SqlError::new(1064, "42000", "what?"))
             }
+            "INSERT" if rest.ends_with("RETURNING id") => {
+                self.insert_id = "78".to_owned();
+                self.answer("78")
+            }
             "INSERT" => {
                 self.insert_id = "77".to_owned();
                 self.reply().ok(1, 77, "")

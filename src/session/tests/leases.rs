@@ -192,6 +192,17 @@ fn warnings_that_another_session_left_are_not_seen() {
 }
 
 #[test]
+fn an_insert_id_that_an_answer_of_rows_does_not_tell_is_kept() {
+    let world = World::new();
+    let (mut first, mut second) = (world.client(), world.client());
+    assert_eq!(value(&mut first, "INSERT INTO t VALUES (1) RETURNING id"), "78");
+    world.await_pool(0, 1);
+    second.query_drop("INSERT INTO t VALUES (1)").unwrap();
+    world.await_pool(0, 1);
+    assert_eq!(value(&mut first, "SELECT LAST_INSERT_ID()"), "78");
+}
+
+#[test]
 fn state_lost_by_a_drain_ends_the_session_with_an_error() {
     let world = World::new();
     let mut client = world.client();
