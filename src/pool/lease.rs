@@ -193,18 +193,18 @@ impl Lease {
         Ok(())
     }
     /// Makes the connection forget its session (COM_RESET_CONNECTION), in one round trip. The reset also gives up the
-    /// reports on the session, the character set and collation of the login, and with some servers the schema, so these
+    /// reports on the session, and with some servers the character set and sql_mode of the login and the schema, so these
     /// are set again: as for a session that has logged in with `collation`.
     pub fn reset(&mut self, collation: u16, deadline: Instant) -> Result<(), WireError> {
         let Connection { transport, profile, statements, .. } = &mut *self.connection;
         let fresh = profile.after_reset(collation);
-        let names = fresh.names_statement(transport);
+        let login = fresh.login_statement(transport);
         transport.tracking.iter_mut().for_each(Notices::reset);
         let track =
             transport.tracking.is_some().then(|| transport.tracking_statement(&variables::reported()));
         let mut requests: Vec<Request<'_>> = vec![(Command::COM_RESET_CONNECTION, b"")];
         requests.extend(track.iter().map(|track| (Command::COM_QUERY, track.as_bytes())));
-        requests.push((Command::COM_QUERY, names.as_bytes()));
+        requests.push((Command::COM_QUERY, login.as_bytes()));
         requests.extend(fresh.schema.iter().map(|schema| (Command::COM_INIT_DB, schema.as_bytes())));
         statements.clear();
         for answer in transport.exchange(&requests, OWN_ANSWER, deadline)? {

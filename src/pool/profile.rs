@@ -73,7 +73,12 @@ fn login_names(id: u16, server: &dyn Server) -> String {
 pub trait Server {
     /// Whether the server has the collation of this id.
     fn knows_collation(&self, id: u16) -> bool;
+    /// Whether its client logged in with CLIENT_IGNORE_SPACE, which adds IGNORE_SPACE to the global sql_mode.
+    fn ignores_space(&self) -> bool;
 }
+
+/// The sql_mode of a login with CLIENT_IGNORE_SPACE.
+const SQL_MODE_IGNORING_SPACE: &str = "CONCAT(@@GLOBAL.sql_mode,',IGNORE_SPACE')";
 
 impl Server for Backend {
     fn knows_collation(&self, id: u16) -> bool {
@@ -83,6 +88,9 @@ impl Server for Backend {
             576.. => self.is_mariadb(),
             _ => true,
         }
+    }
+    fn ignores_space(&self) -> bool {
+        self.capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
     }
 }
 
@@ -105,6 +113,23 @@ impl Profile {
     /// The state of a fresh login, but for the schema, which no reset takes away.
     pub fn after_reset(&self, collation: u16) -> Self {
         Self { schema: self.schema.clone(), ..Self::login(None, collation) }
+    }
+    /// What is left of it after COM_RESET_CONNECTION, as a server's client sees it: MySQL forgets the character set of the login,
+    /// MariaDB its CLIENT_IGNORE_SPACE.
+    pub fn as_reset_by_client(&self, collation: u16, mariadb: bool, ignores_space: bool) -> Self {
+        let mut reset = self.after_reset(collation);
+        if !mariadb {
+            reset.set_names("DEFAULT");
+        } else if ignores_space {
+            reset.set("sql_mode", "@@GLOBAL.sql_mode");
+        }
+        reset
+    }
+    /// What MariaDB leaves of it when it has refused COM_CHANGE_USER: schema and character set.
+    pub fn after_refused_change(&self) -> Self {
+        let mut left = self.clone();
+        left.variables.retain(|(name, _)| CHARACTER_SETS.contains(&&**name));
+        left
     }
     /// The same in another schema.
     pub fn in_schema(&self, schema: Option<Arc<str>>) -> Self {
@@ -194,7 +219,10 @@ impl Profile {
         if names {
             parts.push(format!("NAMES {}", wanted.names.literal(server)));
         }
-        parts.extend(others.iter().map(|(name, _)| format!("{name}=DEFAULT")));
+        parts.extend(others.iter().map(|(name, _)| match &**name {
+            "sql_mode" if server.ignores_space() => format!("sql_mode={SQL_MODE_IGNORING_SPACE}"),
+            name => format!("{name}=DEFAULT"),
+        }));
         for (name, value) in &wanted.variables {
             if self.get(name) != Some(value) || names && is_character_set(name) {
                 parts.push(format!("{name}={value}"));
@@ -207,9 +235,14 @@ impl Profile {
         let schema = wanted.schema.as_deref().filter(|_| self.schema != wanted.schema);
         Way { set: self.set_statement(wanted, server), schema }
     }
-    /// What SET NAMES has to say for a connection to have this profile's character set.
-    pub fn names_statement(&self, server: &dyn Server) -> String {
-        format!("SET NAMES {}", self.names.literal(server))
+    /// The SET statement that brings a connection that was reset, to this profile of a fresh login.
+    pub fn login_statement(&self, server: &dyn Server) -> String {
+        let mut text = format!("SET NAMES {}", self.names.literal(server));
+        if server.ignores_space() {
+            // MariaDB's reset forgets it.
+            text.push_str(&format!(", sql_mode={SQL_MODE_IGNORING_SPACE}"));
+        }
+        text
     }
 }
 
@@ -245,12 +278,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A server that knows what its number says: 8 for MySQL 8.
+    /// A server that knows what its number says: 8 for MySQL 8, 108 for one whose client ignores space.
     struct Fake(u16);
 
     impl Server for Fake {
         fn knows_collation(&self, id: u16) -> bool {
-            id < 255 || self.0 == 8
+            id < 255 || self.0 % 100 == 8
+        }
+        fn ignores_space(&self) -> bool {
+            self.0 > 100
         }
     }
 
@@ -305,11 +341,34 @@ mod tests {
             (63, 10, "binary COLLATE binary"),
             (60_000, 8, "DEFAULT"),
         ] {
-            let statement = Profile::login(None, id).names_statement(&Fake(known));
+            let statement = Profile::login(None, id).login_statement(&Fake(known));
             assert_eq!(statement, format!("SET NAMES {text}"), "{id}");
         }
         assert_eq!(Profile::login(None, 255).login_collation(), Some(255));
         assert_eq!(Profile::login(None, 303).login_collation(), None);
+    }
+
+    #[test]
+    fn a_login_that_ignores_space_has_it_again() {
+        let set = profile(None, &[("sql_mode", "''")]);
+        let mode = "sql_mode=CONCAT(@@GLOBAL.sql_mode,',IGNORE_SPACE')";
+        let back = set.set_statement(&profile(None, &[]), &Fake(108)).unwrap();
+        assert_eq!(back, format!("SET {mode}"));
+        let fresh = profile(None, &[]).login_statement(&Fake(108));
+        assert_eq!(fresh, format!("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, {mode}"));
+    }
+
+    #[test]
+    fn what_a_client_has_after_its_reset_is_its_servers_matter() {
+        let used = profile(Some("s"), &[("sql_mode", "''"), ("character_set_results", "NULL")]);
+        let mysql = used.as_reset_by_client(45, false, true);
+        assert_eq!((mysql.schema.as_deref(), mysql.set_count()), (Some("s"), 0));
+        assert_eq!(mysql.login_statement(&Fake(8)), "SET NAMES DEFAULT");
+        let mariadb = used.as_reset_by_client(45, true, true);
+        assert_eq!(mariadb.get("sql_mode"), Some("@@GLOBAL.sql_mode"));
+        assert_eq!(used.as_reset_by_client(45, true, false), Profile::login(Some("s"), 45));
+        let left = used.after_refused_change();
+        assert_eq!((left.get("sql_mode"), left.get("character_set_results")), (None, Some("NULL")));
     }
 
     #[test]

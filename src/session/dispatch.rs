@@ -10,7 +10,7 @@ use std::sync::Arc;
 use wire::attributes;
 use wire::channel::RawCommand;
 use wire::tracker::ResponseTracker;
-use wire::{Command, SqlError, StatusFlags, WireError};
+use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
 impl Session<'_> {
     /// Handles one command up to its answer.
@@ -22,14 +22,14 @@ impl Session<'_> {
         let statement = match code {
             Command::COM_QUIT => return Step::End(None),
             Command::COM_PING => return Step::Answer(Answer::Ok),
-            Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.shared.statistics())),
+            Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.statistics())),
             Command::COM_RESET_CONNECTION => return self.reset(),
             Command::COM_PROCESS_KILL => {
                 return Kill::from_command(argument).map_or_else(unknown_command, |kill| self.kill(kill));
             }
             Command::COM_QUERY if complete => {
                 let Ok(sql) = attributes::sql(argument, self.capabilities) else {
-                    return Step::Answer(Answer::Error(SqlError::malformed_packet()));
+                    return Step::Answer(Answer::Error(self.wording().malformed_packet()));
                 };
                 let local = local::answer(sql, &self.want.identity.user, self.peer);
                 if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
@@ -153,13 +153,19 @@ impl Session<'_> {
     /// COM_RESET_CONNECTION: the session starts anew, whatever connection it gets next.
     fn reset(&mut self) -> Step {
         self.clean_up();
-        self.want.profile = Arc::new(self.want.profile.after_reset(self.collation));
+        let (mariadb, profile) = (self.is_mariadb(), &self.want.profile);
+        let ignores_space = self.capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE);
+        self.want.profile = Arc::new(profile.as_reset_by_client(self.collation, mariadb, ignores_space));
+        self.begin_anew();
+        Step::Answer(Answer::Ok)
+    }
+    /// Forgets what the connections of the session have told of it, beside its profile.
+    pub(super) fn begin_anew(&mut self) {
         self.counts = Counts::default();
         self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
         self.insert_id = 0;
         self.statements.clear();
         self.route.restart();
-        Step::Answer(Answer::Ok)
     }
 }
 

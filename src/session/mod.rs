@@ -30,6 +30,7 @@ mod tests;
 mod version;
 mod wait;
 mod watch;
+mod wording;
 
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
@@ -124,10 +125,6 @@ impl Sessions {
                 }
             }
         }
-    }
-    /// The text of COM_STATISTICS.
-    fn statistics(&self) -> String {
-        processlist::statistics(&self.registry, self.uptime())
     }
 }
 

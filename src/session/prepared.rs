@@ -59,18 +59,20 @@ impl Session<'_> {
     }
     /// COM_STMT_EXECUTE.
     pub(super) fn execute(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(SqlError::malformed_packet()) };
+        let Some(id) = statement_id(command.head) else { return refuse(self.wording().malformed_packet()) };
         let id = self.statements.meant(id);
         let named = self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
-        let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
+        let Some(open) = self.statements.get(id) else {
+            return refuse(self.wording().unknown_statement(id, Command::COM_STMT_EXECUTE));
+        };
         if let Some(error) = &open.failed {
             return refuse(error.clone());
         }
         let Ok(front) = Execute::parse(command.head, open.parameters, named) else {
-            return refuse(SqlError::malformed_packet());
+            return refuse(self.wording().malformed_packet());
         };
         if !open.learn_types(&front) {
-            return refuse(statements::untyped());
+            return refuse(self.wording().untyped(front.lacks_parameters()));
         }
         let (text, statement) = (Arc::clone(&open.text), open.statement.clone());
         let routed = Arc::clone(&open.routed);
@@ -84,7 +86,7 @@ impl Session<'_> {
     pub(super) fn send_long_data(&mut self, command: &RawCommand<'_>) -> Step {
         let (Some(id), Some(parameter)) = (statement_id(command.head), long_data_parameter(command.head))
         else {
-            return refuse(SqlError::malformed_packet());
+            return refuse(self.wording().malformed_packet());
         };
         let id = self.statements.meant(id);
         let Some(open) = self.statements.get(id) else { return Step::Silent };
@@ -92,7 +94,8 @@ impl Session<'_> {
             return Step::Silent;
         }
         if parameter >= open.parameters {
-            open.failed = Some(statements::no_such_parameter());
+            let error = self.wording().no_such_parameter();
+            self.statements.get(id).into_iter().for_each(|open| open.failed = Some(error.clone()));
             return Step::Silent;
         }
         let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
@@ -120,21 +123,25 @@ impl Session<'_> {
     pub(super) fn fetch(&mut self, command: &RawCommand<'_>) -> Step {
         // Id and number of rows.
         let (Some(id), true) = (statement_id(command.head), command.length >= 9) else {
-            return refuse(SqlError::malformed_packet());
+            return refuse(self.wording().malformed_packet());
         };
         let id = self.statements.meant(id);
-        let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
+        let Some(open) = self.statements.get(id) else {
+            return refuse(self.wording().unknown_statement(id, Command::COM_STMT_FETCH));
+        };
         if !open.cursor {
-            return refuse(statements::no_cursor(id));
+            return refuse(self.wording().no_cursor(id));
         }
         let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
         self.send(Command::COM_STMT_FETCH, Statement::default(), Message::Call(call), Role::Fetch(id))
     }
     /// COM_STMT_RESET: takes back what was sent in pieces and closes the cursor, where there is any of that.
     pub(super) fn reset_statement(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(SqlError::malformed_packet()) };
+        let Some(id) = statement_id(command.head) else { return refuse(self.wording().malformed_packet()) };
         let id = self.statements.meant(id);
-        let Some(open) = self.statements.get(id) else { return refuse(statements::unknown(id)) };
+        let Some(open) = self.statements.get(id) else {
+            return refuse(self.wording().unknown_statement(id, Command::COM_STMT_RESET));
+        };
         open.failed = None;
         if !open.is_busy() {
             return Step::Answer(Answer::Ok);
@@ -144,7 +151,7 @@ impl Session<'_> {
     }
     /// COM_STMT_CLOSE, which has no answer. Connections close the statement themselves once no session has it open.
     pub(super) fn close_statement(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(SqlError::malformed_packet()) };
+        let Some(id) = statement_id(command.head) else { return refuse(self.wording().malformed_packet()) };
         let Some(open) = self.statements.remove(self.statements.meant(id)) else { return Step::Silent };
         if open.is_busy()
             && let Some(lease) = &mut self.lease

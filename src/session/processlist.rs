@@ -133,12 +133,13 @@ pub fn global_rows(registry: &Registry, uptime: Duration) -> Vec<Vec<Value>> {
     rows.map(|(name, value)| vec![Value::Text(name.to_owned()), Value::Text(value.to_string())]).into()
 }
 
-/// The text of COM_STATISTICS, as a server words it. What a proxy does not have is 0.
-pub fn statistics(registry: &Registry, uptime: Duration) -> String {
+/// The text of COM_STATISTICS, as a server words it: MariaDB has no "Flush tables". What a proxy does not have is 0.
+pub fn statistics(registry: &Registry, uptime: Duration, mariadb: bool) -> String {
+    let flushes = if mariadb { "" } else { "Flush tables: 0  " };
     let questions = registry.questions();
     let average = questions as f64 / uptime.as_secs_f64().max(1.0);
     format!(
-        "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  Flush tables: 0  \
+        "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  {flushes}\
          Open tables: 0  Queries per second avg: {average:.3}",
         uptime.as_secs(),
         registry.sessions()

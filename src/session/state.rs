@@ -134,6 +134,8 @@ pub struct Session<'a> {
     /// What ROW_COUNT() and FOUND_ROWS() are.
     pub(super) counts: Counts,
     pub(super) route: Route,
+    /// How often COM_CHANGE_USER was refused on the client's connection.
+    pub(super) refused_changes: u8,
 }
 
 impl<'a> Session<'a> {
@@ -175,6 +177,7 @@ impl<'a> Session<'a> {
             statements: Statements::default(),
             counts: Counts::default(),
             route,
+            refused_changes: 0,
         })
     }
     /// What the client can.

@@ -117,27 +117,6 @@ pub fn too_many() -> SqlError {
     SqlError::new(1461, "42000", text)
 }
 
-/// Error 1243, in MySQL's words.
-pub fn unknown(id: u32) -> SqlError {
-    let text = format!("Unknown prepared statement handler ({id}) given to mysql_stmt_precheck");
-    SqlError::new(1243, "HY000", text)
-}
-
-/// Error 1421, likewise.
-pub fn no_cursor(id: u32) -> SqlError {
-    SqlError::new(1421, "HY000", format!("The statement ({id}) has no open cursor."))
-}
-
-/// Error 1210: an execution without the types of its parameters.
-pub fn untyped() -> SqlError {
-    SqlError::new(1210, "HY000", "Incorrect arguments to mysqld_stmt_execute")
-}
-
-/// Error 1210: data for a parameter that the statement does not have.
-pub fn no_such_parameter() -> SqlError {
-    SqlError::new(1210, "HY000", "Incorrect arguments to mysql_stmt_precheck")
-}
-
 /// Error 1615: the text has other parameters than when the client prepared it.
 pub fn changed() -> SqlError {
     SqlError::new(1615, "HY000", "Prepared statement needs to be re-prepared")

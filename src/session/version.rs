@@ -3,9 +3,12 @@
 
 use super::asked::{Asked, asked};
 use super::local::Answer;
+use super::processlist;
 use super::state::Session;
+use super::wording::Wording;
 use wire::ColumnType;
 use wire::reply::Column;
+use wire::version::is_mariadb;
 
 impl Session<'_> {
     /// The answer to a statement that asks for nothing else, unless it is the server's.
@@ -17,16 +20,33 @@ impl Session<'_> {
                 Some(Answer::Row(column, self.id.to_string()))
             }
             Asked::Version => {
+                let pooled = self.servers_version();
                 let variables = self.shared.config.variables();
-                let pooled = match &mut self.lease {
-                    Some(lease) => Some(lease.backend().server_version.clone()),
-                    None => self.shared.backends.known_version(self.hostgroup),
-                };
                 let forwarding = variables.select_version_forwarding;
                 let version = known_version(forwarding, &variables.server_version, pooled.as_deref())?;
                 Some(Answer::Row(Column::text(name), version.to_owned()))
             }
         }
+    }
+    /// The version of the server at hand, or that a pooled connection of the hostgroup knows.
+    fn servers_version(&mut self) -> Option<String> {
+        match &mut self.lease {
+            Some(lease) => Some(lease.backend().server_version.clone()),
+            None => self.shared.backends.known_version(self.hostgroup),
+        }
+    }
+    /// Whether answers of our own are to be MariaDB's. Where no connection tells, mysql-server_version does.
+    pub(super) fn is_mariadb(&mut self) -> bool {
+        let of_variable = || is_mariadb(&self.shared.config.variables().server_version);
+        self.servers_version().map_or_else(of_variable, |version| is_mariadb(&version))
+    }
+    /// The words of errors of our own.
+    pub(super) fn wording(&mut self) -> Wording {
+        if self.is_mariadb() { Wording::MariaDb } else { Wording::MySql }
+    }
+    /// The text of COM_STATISTICS.
+    pub(super) fn statistics(&mut self) -> String {
+        processlist::statistics(&self.shared.registry, self.shared.uptime(), self.is_mariadb())
     }
 }
 

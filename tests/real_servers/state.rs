@@ -75,6 +75,12 @@ pub fn settings_follow_their_session(lab: &Lab) {
                 assert!(shown.contains(*part), "{} turn {turn}: {shown}, not {part}", route.user);
             }
         }
+        // MySQL's reset gives up the character set of the login.
+        let mut direct = lab.servers.dba(route.kind);
+        let collation = "SELECT @@collation_connection";
+        let of_login: String = row(&mut direct, collation);
+        direct.reset().unwrap();
+        let plain = plain.replace(&of_login, &row::<String>(&mut direct, collation));
         for (conn, _, _) in &mut sessions {
             conn.reset().unwrap();
             let shown: String = row(conn, SHOW);

@@ -93,6 +93,10 @@ impl<'a> Execute<'a> {
         }
         Ok(front)
     }
+    /// Whether the client has sent fewer than the statement has, by its own count.
+    pub fn lacks_parameters(&self) -> bool {
+        self.count < self.parameters
+    }
     /// Whether the types of the parameters are in it. A statement without parameters needs none.
     pub fn has_types(&self) -> bool {
         self.parameters == 0 || self.values > self.flag + 1

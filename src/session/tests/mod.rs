@@ -4,6 +4,7 @@ mod failures;
 mod fake;
 mod leases;
 mod limits;
+mod resets;
 mod statements;
 
 use super::*;

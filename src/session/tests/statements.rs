@@ -281,7 +281,7 @@ fn packets_cut_short_are_refused_and_the_session_goes_on() {
         assert_eq!(error(&client.ask(command, b"\x01")).0, 1835, "{command:?}");
     }
     assert_eq!(error(&client.execute(id, 0, b"\0")).0, 1835);
-    assert_eq!(error(&client.execute(id, 0, TEXT_WITHOUT_TYPE)).0, 1210, "no types were sent ever");
+    assert_eq!(error(&client.execute(id, 0, TEXT_WITHOUT_TYPE)).0, 1835, "no types were sent ever");
     assert!(is_ok(&client.execute(id, 0, TEXT)));
 }
 
