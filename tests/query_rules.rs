@@ -247,6 +247,20 @@ fn a_rule_has_the_session_keep_its_connection_or_no_longer() {
 }
 
 #[test]
+fn a_statement_that_is_held_back_can_be_killed() {
+    let world = World::new();
+    world.rules("match_pattern, delay", &["'slowly', 60000"]);
+    let (mut client, mut other) = (world.client(), world.client());
+    let kill = format!("KILL QUERY {}", client.connection_id());
+    let running = std::thread::spawn(move || client.query_drop("SELECT 'slowly'").unwrap_err().to_string());
+    let runs = "SELECT count(*) FROM stats_mysql_processlist WHERE info LIKE '%slowly%'";
+    eventually("it is held back", || world.rows(runs) == ["1"]);
+    other.query_drop(kill).unwrap();
+    let error = running.join().unwrap();
+    assert!(error.contains("1317"), "{error}");
+}
+
+#[test]
 fn rules_are_loaded_saved_and_kept() {
     let mut world = World::new();
     split(&world);

@@ -9,7 +9,7 @@ mod tests;
 use admin::Value;
 use admin::rows::QueryRuleRow;
 use fast::FastRouting;
-use pattern::{Address, Pattern, Replacement};
+use pattern::{Address, Pattern, Replacement, TooLong};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -107,10 +107,15 @@ impl RuleSet {
             }
             rule.hits.fetch_add(1, Ordering::Relaxed);
             rule.apply(&mut verdict);
-            if let (Some(pattern), Some(replacement)) = (&rule.match_pattern, &rule.replacement)
-                && let Some(replaced) = pattern.replace(&text, replacement)
-            {
-                text = Cow::Owned(replaced);
+            if let (Some(pattern), Some(replacement)) = (&rule.match_pattern, &rule.replacement) {
+                match pattern.replace(&text, replacement) {
+                    Ok(Some(replaced)) => text = Cow::Owned(replaced),
+                    Ok(None) => {}
+                    Err(TooLong) => {
+                        verdict.error = Some(rule.too_long());
+                        break;
+                    }
+                }
             }
             flag = rule.row.flag_out.unwrap_or(flag);
             if rule.row.apply {
@@ -162,6 +167,10 @@ impl Rule {
     }
     fn fits(&self, pattern: &Option<Pattern>, text: &[u8]) -> bool {
         pattern.as_ref().is_none_or(|pattern| pattern.matches(text) != self.row.negate_match_pattern)
+    }
+    /// The error for a statement that this rule would make longer than any may be.
+    fn too_long(&self) -> Arc<str> {
+        format!("query rule {} would make the statement longer than 16 MiB", self.row.rule_id).into()
     }
     fn apply(&self, verdict: &mut Verdict) {
         let row = &self.row;

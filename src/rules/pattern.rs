@@ -8,6 +8,13 @@ const BACKTRACK_LIMIT: usize = 100_000;
 /// Memory of one compiled expression, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 
+/// Longest text that a rule makes of a statement, in bytes: with its attributes it still is one packet.
+const LONGEST: usize = 0xFF_FFFF - (64 << 10);
+
+/// A rule would make a statement longer than any may be.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TooLong;
+
 /// A compiled regular expression.
 pub struct Pattern {
     regex: Regex,
@@ -35,29 +42,33 @@ impl Pattern {
         false
     }
     /// `text` with what matches replaced; `None` where nothing does.
-    pub fn replace(&self, text: &[u8], replacement: &Replacement) -> Option<Vec<u8>> {
+    pub fn replace(&self, text: &[u8], replacement: &Replacement) -> Result<Option<Vec<u8>>, TooLong> {
         let mut out = Vec::new();
         let mut copied = 0;
         let limit = if replacement.global { usize::MAX } else { 1 };
         for captures in self.regex.captures_iter(text).take(limit) {
-            let captures = captures.map_err(|error| self.give_up(&error)).ok()?;
-            let whole = captures.get(0)?;
-            out.extend_from_slice(text.get(copied..whole.start())?);
+            let Some(captures) = captures.map_err(|error| self.give_up(&error)).ok() else { return Ok(None) };
+            let Some(whole) = captures.get(0) else { return Ok(None) };
+            out.extend_from_slice(text.get(copied..whole.start()).unwrap_or_default());
             copied = whole.end();
             for part in &replacement.parts {
-                match part {
-                    Part::Text(literal) => out.extend_from_slice(literal),
+                out.extend_from_slice(match part {
+                    Part::Text(literal) => literal,
                     Part::Group(index) => {
                         let group = captures.get(*index).map(|group| group.range());
-                        out.extend_from_slice(group.and_then(|range| text.get(range)).unwrap_or_default());
+                        group.and_then(|range| text.get(range)).unwrap_or_default()
                     }
-                }
+                });
+            }
+            if out.len() > LONGEST {
+                return Err(TooLong);
             }
         }
-        (copied > 0 || !out.is_empty()).then(|| {
-            out.extend_from_slice(text.get(copied..).unwrap_or_default());
-            out
-        })
+        if copied == 0 && out.is_empty() {
+            return Ok(None);
+        }
+        out.extend_from_slice(text.get(copied..).unwrap_or_default());
+        if out.len() > LONGEST { Err(TooLong) } else { Ok(Some(out)) }
     }
 }
 

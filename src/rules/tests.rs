@@ -132,6 +132,24 @@ fn text_is_rewritten_and_later_rules_see_it() {
 }
 
 #[test]
+fn a_statement_that_would_become_too_long_is_refused() {
+    let grow = QueryRuleRow {
+        match_pattern: text("a"),
+        replace_pattern: Some("b".repeat(1 << 20)),
+        re_modifiers: text("GLOBAL"),
+        ..rule(7)
+    };
+    let hide = QueryRuleRow { match_pattern: text("^b"), ok_msg: text("fine"), ..rule(8) };
+    let set = set(vec![grow, hide]);
+    assert_eq!(set.judge(&query("aaa")).text.map(|text| text.len()), Some(3 << 20));
+    for length in [16, 1 << 20] {
+        let verdict = set.judge(&query(&"a".repeat(length)));
+        let error = "query rule 7 would make the statement longer than 16 MiB";
+        assert_eq!((verdict.error.as_deref(), verdict.text), (Some(error), None));
+    }
+}
+
+#[test]
 fn look_around_and_back_references_work_within_limits() {
     let set = set(vec![
         QueryRuleRow {

@@ -5,7 +5,7 @@
 use super::classify::{Statement, classify, classify_with};
 use super::local::Answer;
 use super::state::{Message, Role, Session, Step};
-use super::wait::client_leaves_within;
+use super::wait::hold_back;
 use crate::config::User;
 use crate::digest::statistics::{Key, Sample};
 use crate::digest::{self, Writer};
@@ -198,8 +198,8 @@ impl Session<'_> {
         statement: &Statement,
     ) -> Result<(), Step> {
         self.route.timeout = timeout.filter(|&ms| ms != 0).map(|ms| Duration::from_millis(ms.into()));
-        if delay.is_some_and(|ms| client_leaves_within(&self.socket, Duration::from_millis(ms.into()))) {
-            return Err(Step::End(None));
+        if let Some(ms) = delay {
+            hold_back(&self.socket, &self.registered.entry, Duration::from_millis(ms.into()))?;
         }
         if !(statement.reads_diagnostics || statement.reads_counts) {
             self.hostgroup = hostgroup.unwrap_or(self.route.default);

@@ -59,6 +59,16 @@ pub enum Step {
     End(Option<SqlError>),
 }
 
+impl From<Failure> for Step {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Error(error) => Self::Answer(Answer::Error(error)),
+            Failure::ClientLeft => Self::End(None),
+            Failure::Closed => Self::End(Some(SqlError::shutdown())),
+        }
+    }
+}
+
 /// A command that was sent and not answered yet.
 pub struct Pending {
     pub(super) command: Command,
@@ -304,13 +314,7 @@ impl<'a> Session<'a> {
         let want = other.as_ref().unwrap_or(&self.want);
         let limits = Arc::clone(&self.shared.config.variables());
         let (backends, entry) = (&self.shared.backends, &self.registered.entry);
-        acquire(backends, self.hostgroup, want, kept, &self.socket, entry, &limits).map_err(|failure| {
-            match failure {
-                Failure::Error(error) => Step::Answer(Answer::Error(error)),
-                Failure::ClientLeft => Step::End(None),
-                Failure::Closed => Step::End(Some(SqlError::shutdown())),
-            }
-        })
+        acquire(backends, self.hostgroup, want, kept, &self.socket, entry, &limits).map_err(Step::from)
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {

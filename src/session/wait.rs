@@ -194,9 +194,19 @@ pub fn readable_within(socket: &Socket, time: Duration) -> bool {
     poll_until(&mut [PollFd::from_borrowed_fd(socket.stream().as_fd(), PollFlags::IN)], Instant::now() + time)
 }
 
-/// Waits; true if the client leaves within `time`.
-pub fn client_leaves_within(client: &Socket, time: Duration) -> bool {
-    poll_until(&mut [PollFd::new(client.stream(), PollFlags::RDHUP)], Instant::now() + time)
+/// Holds a statement back for `time`, unless its client leaves or it is killed.
+pub fn hold_back(client: &Socket, entry: &Entry, time: Duration) -> Result<(), Failure> {
+    let until = Instant::now() + time;
+    while Instant::now() < until {
+        let slice = until.min(Instant::now() + LOOK_AGAIN);
+        if poll_until(&mut [PollFd::new(client.stream(), PollFlags::RDHUP)], slice) {
+            return Err(Failure::ClientLeft);
+        }
+        if entry.call() == Some(Call::KillQuery) {
+            return Err(Failure::Error(interrupted()));
+        }
+    }
+    Ok(())
 }
 
 /// Polls until something happens or the time has come; true if something happened.
