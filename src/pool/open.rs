@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::backend::{Backend, CR_AUTH_PLUGIN_ERR, ConnectOptions};
 use wire::socket::Socket;
-use wire::{SqlError, UTF8MB4_GENERAL_CI, WireError};
+use wire::{CapabilityFlags, SqlError, UTF8MB4_GENERAL_CI, WireError};
 
 /// A server that is silent for so long is waited for further, but the session looks around meanwhile.
 const TICK: Duration = Duration::from_millis(250);
@@ -56,6 +56,10 @@ impl Ticket {
         let Endpoint { host, port } = &self.place.slot.endpoint;
         let address = self.place.backends().dns.resolve(host, deadline).map_err(io::Error::other)?;
         let identity = &want.identity;
+        let mut capabilities = identity.class | EVERY;
+        if !self.place.backends().config.variables().enable_server_deprecate_eof {
+            capabilities.remove(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        }
         let options = ConnectOptions {
             address: SocketAddr::new(address, *port),
             tls: self.use_ssl,
@@ -63,7 +67,7 @@ impl Ticket {
             user: &identity.user,
             secret: &identity.secret,
             database: want.profile.schema.as_deref(),
-            capabilities: identity.class | EVERY,
+            capabilities,
             collation: want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into()),
             attributes: ATTRIBUTES,
             deadline,

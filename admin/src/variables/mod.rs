@@ -94,6 +94,8 @@ pub struct Variables {
     pub kill_backend_connection_when_disconnect: bool,
     /// mysql-enable_client_deprecate_eof
     pub enable_client_deprecate_eof: bool,
+    /// mysql-enable_server_deprecate_eof
+    pub enable_server_deprecate_eof: bool,
     /// mysql-select_version_forwarding
     pub select_version_forwarding: u32,
     /// mysql-have_compress
@@ -180,6 +182,7 @@ impl Default for Variables {
             max_transaction_idle_time: ms(14_400_000),
             kill_backend_connection_when_disconnect: true,
             enable_client_deprecate_eof: true,
+            enable_server_deprecate_eof: true,
             select_version_forwarding: 3,
             have_compress: true,
             have_ssl: true,

@@ -80,6 +80,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Whether clients may have result sets that end with OK instead of EOF.",
     ),
     var(
+        "mysql-enable_server_deprecate_eof",
+        Kind::Bool(field!(enable_server_deprecate_eof)),
+        "Whether new connections to servers have result sets that end with OK instead of EOF.",
+    ),
+    var(
         "mysql-free_connections_pct",
         Kind::Number(field!(free_connections_pct), 0..=100),
         "Free connections kept to a server, in percent of its max_connections.",

@@ -13,7 +13,7 @@ use wire::login::{Login, login};
 use wire::reply::{Column, Reply};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::socket::Socket;
-use wire::{Command, SqlError, StatusFlags, WireError};
+use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
 const PARTIAL: Duration = Duration::from_secs(10);
 
@@ -83,6 +83,8 @@ pub struct Control {
     pub open: Mutex<(usize, usize)>,
     /// A statement with this word in it ends the connection.
     pub fatal: Mutex<Option<&'static str>>,
+    /// Capabilities of the last login.
+    pub capabilities: Mutex<CapabilityFlags>,
     /// Connections whose statement was killed.
     killed: Mutex<Vec<u32>>,
     sockets: Mutex<Vec<Socket>>,
@@ -119,6 +121,7 @@ impl Fake {
                 else {
                     return;
                 };
+                *control.capabilities.lock() = login.capabilities;
                 let open = {
                     let mut open = control.open.lock();
                     open.1 += 1;

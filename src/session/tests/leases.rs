@@ -373,6 +373,16 @@ fn a_reset_does_not_bring_a_retired_connection_back() {
 }
 
 #[test]
+fn connections_deprecate_eof_unless_configuration_says_no() {
+    for deprecates in [true, false] {
+        let world = World::with(10, |variables| variables.enable_server_deprecate_eof = deprecates);
+        value(&mut world.client(), "SELECT ID");
+        let capabilities = *world.fake.control.capabilities.lock();
+        assert_eq!(capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF), deprecates);
+    }
+}
+
+#[test]
 fn nothing_is_shared_while_multiplexing_is_off() {
     let world = World::with(10, |variables| variables.multiplexing = false);
     let mut client = world.client();
