@@ -107,7 +107,11 @@ impl Session<'_> {
             }
             Effect::Set(setting) => self.learn(&setting, outcome, before),
             Effect::Hold(Reason::UserVariable) if self.route.ignores_variables => {}
-            Effect::Hold(reason) => self.hold.add(reason),
+            Effect::Hold(reason) => {
+                self.hold.add(reason);
+                // EXECUTE IMMEDIATE 'USE ...' and the like.
+                outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
+            }
             Effect::Release(reason) if !failed => self.hold.reasons.remove(reason),
             Effect::Release(_) => {}
         }

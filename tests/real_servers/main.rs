@@ -52,6 +52,7 @@ const CHECKS: &[Check] = &[
     ("the process list says why a connection is kept", limits::process_list),
     ("settings follow their session", state::settings_follow_their_session),
     ("collations of any id", state::collations),
+    ("schemas, however chosen", state::schemas),
     ("locks without autocommit", state::locks_without_autocommit),
     ("nothing is left for the next session", state::nothing_is_left),
     ("what the last statement left", state::what_the_last_statement_left),

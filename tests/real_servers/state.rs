@@ -105,6 +105,23 @@ pub fn collations(lab: &Lab) {
     }
 }
 
+/// The schema is known, whatever statement went there.
+pub fn schemas(lab: &Lab) {
+    for route in narrow(lab, "schemas", 1) {
+        let immediate = "EXECUTE IMMEDIATE 'USE information_schema'";
+        let mariadb = [immediate].into_iter().filter(|_| route.kind == Kind::MariaDb);
+        for sql in ["USE information_schema", "/*!50000 USE information_schema */"].into_iter().chain(mariadb)
+        {
+            let mut conn = lab.through(&route);
+            // After the second, the consequences of the first are in the process list.
+            run(&mut conn, &[sql, "SELECT 1"]);
+            let db =
+                format!("SELECT db FROM stats_mysql_processlist WHERE SessionID={}", conn.connection_id());
+            assert_eq!(row::<String>(&mut lab.admin(), &db), "information_schema", "{sql}");
+        }
+    }
+}
+
 /// With autocommit off a lock lives until COMMIT, and autocommit stays off on the next connection.
 pub fn locks_without_autocommit(lab: &Lab) {
     for route in narrow(lab, "locks", 2) {
