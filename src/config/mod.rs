@@ -5,6 +5,7 @@ use admin::Variables;
 use admin::rows::{QueryRulesConfig, UserRow};
 use arc_swap::ArcSwap;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::auth::{Account, Learned, Secret, StoredPassword};
@@ -33,6 +34,20 @@ pub struct User {
 /// Active frontend users by name.
 pub type Users = HashMap<String, User>;
 
+/// Variables that one thread keeps, so that it can look at them often without counting references that all share.
+pub struct Kept {
+    version: u64,
+    variables: Arc<Variables>,
+}
+
+impl Deref for Kept {
+    type Target = Variables;
+
+    fn deref(&self) -> &Variables {
+        &self.variables
+    }
+}
+
 /// The snapshots in force.
 pub struct Config {
     variables: ArcSwap<Variables>,
@@ -54,6 +69,17 @@ impl Config {
     /// Variables in force.
     pub fn variables(&self) -> arc_swap::Guard<Arc<Variables>> {
         self.variables.load()
+    }
+    /// Variables in force, to be kept.
+    pub fn kept_variables(&self) -> Kept {
+        let version = self.variables_version();
+        Kept { version, variables: self.variables.load_full() }
+    }
+    /// Follows a change of the variables.
+    pub fn refresh(&self, kept: &mut Kept) {
+        if self.variables_version() != kept.version {
+            *kept = self.kept_variables();
+        }
     }
     /// Users in force.
     pub fn users(&self) -> arc_swap::Guard<Arc<Users>> {

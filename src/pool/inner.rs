@@ -4,7 +4,7 @@ use super::connection::{Connection, Counters, Shared, Trash};
 use super::profile::Want;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, ServerStatus, Unavailable};
 use admin::Value;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ pub struct Keep {
 struct ServerPool<T> {
     // Newest at the back.
     free: VecDeque<Idle<T>>,
-    used: HashMap<u64, Arc<Shared>>,
+    used: BTreeMap<u64, Arc<Shared>>,
     counters: Arc<Counters>,
     connected: u64,
     failed: u64,
@@ -76,7 +76,7 @@ impl<T> Default for ServerPool<T> {
     fn default() -> Self {
         Self {
             free: VecDeque::new(),
-            used: HashMap::new(),
+            used: BTreeMap::new(),
             counters: Arc::default(),
             connected: 0,
             failed: 0,
@@ -90,7 +90,7 @@ impl<T> ServerPool<T> {
     fn held(&self) -> usize {
         self.free.len() + self.used.len()
     }
-    /// Takes the free connection that is nearest to `want`, the newest among equals.
+    /// Takes the free connection that is nearest to `want`; among equals the one its session used last, or the newest.
     fn take(&mut self, want: &Want) -> Option<Idle<T>> {
         let wanted = want.ahead.as_ref().unwrap_or(&want.profile);
         let distance = |idle: &Idle<T>| {
@@ -104,10 +104,11 @@ impl<T> ServerPool<T> {
         let mut best: Option<(usize, usize)> = None;
         for (index, idle) in self.free.iter().enumerate().rev() {
             let Some(count) = distance(idle) else { continue };
-            if best.is_none_or(|(least, _)| count < least) {
+            let own = want.last == Some(idle.last);
+            if best.is_none_or(|(least, _)| count < least || own && count == least) {
                 best = Some((count, index));
             }
-            if count == 0 {
+            if count == 0 && (own || want.last.is_none()) {
                 break;
             }
         }

@@ -72,14 +72,14 @@ impl Place {
             log::log!(level, "cannot connect to {endpoint} for hostgroup {hostgroup}: {reason}");
         }
     }
-    fn give_back(mut self, connection: Box<Connection<Backend>>) {
+    fn give_back(mut self, connection: Box<Connection<Backend>>, now: Instant) {
         // While somebody waits, every connection is about to be needed again.
         let variables = self.backends.config.variables();
         let free_pct = if self.backends.waiting() == 0 { variables.free_connections_pct } else { 100 };
         let keep = Keep { free_pct, max_age: variables.connection_max_age };
         drop(variables);
         let mut trash = Vec::new();
-        self.backends.inner.lock().release(&self.slot, connection, Instant::now(), keep, &mut trash);
+        self.backends.inner.lock().release(&self.slot, connection, now, keep, &mut trash);
         self.given_back = true;
         drop(self);
         super::quit_all(trash);
@@ -242,11 +242,11 @@ impl Lease {
         self.connection.identity = identity;
     }
     /// Puts the connection back into the pool, which closes it if it or its server is out of use.
-    pub fn release(self) {
+    pub fn release(self, now: Instant) {
         // The next session would take for its answer what the server has said unasked. Dropped, the connection is closed.
         if self.connection.transport.channel.buffered() > 0 {
             return;
         }
-        self.place.give_back(self.connection);
+        self.place.give_back(self.connection, now);
     }
 }

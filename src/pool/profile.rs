@@ -271,6 +271,8 @@ pub struct Want {
     pub profile: Arc<Profile>,
     /// The state that the next statement leads to: a connection that has it already does as well.
     pub ahead: Option<Arc<Profile>>,
+    /// The slot the session used last. Its connection is preferred: the threads at both ends know each other's processor.
+    pub last: Option<u64>,
 }
 
 #[cfg(test)]

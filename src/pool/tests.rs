@@ -23,7 +23,12 @@ fn db() -> Endpoint {
 
 fn want(user: &str, schema: Option<&str>) -> Want {
     let identity = Identity::new(user, Secret::Empty, CapabilityFlags::empty());
-    Want { identity: Arc::new(identity), profile: Arc::new(Profile::login(schema, 45)), ahead: None }
+    Want {
+        identity: Arc::new(identity),
+        profile: Arc::new(Profile::login(schema, 45)),
+        ahead: None,
+        last: None,
+    }
 }
 
 /// A pool, its clock, and what it has closed.
@@ -88,6 +93,19 @@ impl Fixture {
 
 fn online(used: i64, free: i64) -> Option<(String, i64, i64)> {
     Some(("ONLINE".into(), used, free))
+}
+
+#[test]
+fn a_session_gets_the_connection_that_it_used_last_if_another_fits_no_better() {
+    let mut pool = Fixture::new(10);
+    let mut want = want("a", Some("x"));
+    let first = pool.open(&want, 1);
+    let second = pool.open(&want, 2);
+    want.last = Some(first.0.id);
+    pool.release(first);
+    pool.release(second);
+    assert_eq!(pool.reuse(&want).1.transport, 1);
+    assert_eq!(pool.reuse(&want).1.transport, 2, "its own is taken");
 }
 
 #[test]

@@ -69,6 +69,8 @@ impl Session<'_> {
     /// A command has come.
     pub fn begin(&mut self, command: &RawCommand<'_>) {
         self.started = Instant::now();
+        self.ended = None;
+        self.shared.config.refresh(&mut self.variables);
         let Some((&code, argument)) = command.head.split_first() else { return };
         let Some(code) = wire::command(code) else { return };
         let shown = match code {
@@ -78,6 +80,10 @@ impl Session<'_> {
             _ => b"",
         };
         self.registered.entry.begin(code, shown, self.started);
+    }
+    /// Longest command that the client may send, in bytes.
+    pub fn max_allowed_packet(&self) -> usize {
+        self.variables.max_allowed_packet
     }
     /// The text of the statement that COM_STMT_EXECUTE names.
     fn prepared_sql(&self, argument: &[u8]) -> &[u8] {

@@ -139,7 +139,7 @@ fn converse(
     loop {
         client.shrink();
         session.idle(client);
-        let limit = config.variables().max_allowed_packet;
+        let limit = session.max_allowed_packet();
         let step = match client.read_command(limit, PARTIAL) {
             Ok(command) => {
                 session.begin(&command);

@@ -100,8 +100,13 @@ impl Route {
 impl Session<'_> {
     /// COM_QUERY whose text is `sql`, the end of the command's payload.
     pub(super) fn query(&mut self, command: &RawCommand<'_>, sql: &[u8]) -> Step {
+        if self.user.fast_forward {
+            // Its connection stays to the end, whatever the statement leaves on it.
+            let message = Message::Framed(command.framed);
+            return self.send(Command::COM_QUERY, Statement::default(), message, Role::Plain);
+        }
         let Judged { mut statement, verdict, digest } = self.judge(sql);
-        if self.shared.config.variables().query_digests.enabled && !self.route.digest.is_empty() {
+        if self.variables.query_digests.enabled && !self.route.digest.is_empty() {
             self.route.counted = Some(Counted { digest, prepared: None });
         }
         if let Some(answer) = answer(&verdict, true) {
@@ -126,9 +131,9 @@ impl Session<'_> {
     /// One pass over a statement's text for its effect and its digest; then the rules.
     pub(super) fn judge(&mut self, sql: &[u8]) -> Judged {
         let shared = self.shared;
-        let (variables, rules) = (shared.config.variables(), shared.config.rules());
+        let rules = shared.config.rules();
         let plain_backslash = self.plain_backslash();
-        let options = &variables.query_digests;
+        let options = &self.variables.query_digests;
         if !self.route.active || !options.enabled && !rules.reads_digest() {
             self.route.digest.clear();
             let statement = classify(sql, plain_backslash);
@@ -181,7 +186,7 @@ impl Session<'_> {
         routed: &Arc<Routed>,
         statement: &Statement,
     ) -> Result<(), Step> {
-        if self.shared.config.variables().query_digests.enabled && !routed.text.is_empty() {
+        if self.variables.query_digests.enabled && !routed.text.is_empty() {
             let prepared = Some(Arc::clone(routed));
             self.route.counted = Some(Counted { digest: routed.digest, prepared });
         }
@@ -227,7 +232,7 @@ impl Session<'_> {
     fn count_as(&mut self, hostgroup: i64, rows_affected: u64, rows_sent: u64) {
         let Some(Counted { digest, prepared }) = self.route.counted.take() else { return };
         let ended = *self.ended.get_or_insert_with(Instant::now);
-        let tracked = self.shared.config.variables().query_digests.track_hostname;
+        let tracked = self.variables.query_digests.track_hostname;
         let key = Key {
             hostgroup,
             schema: self.want.profile.schema.as_deref().unwrap_or_default(),

@@ -53,6 +53,7 @@ pub fn first_want(user: &User, login: &Login) -> Want {
         identity: Arc::new(Identity::new(&login.user, secret, login.capabilities)),
         profile: Arc::new(Profile::login(schema, login.collation)),
         ahead: None,
+        last: None,
     }
 }
 
@@ -69,7 +70,7 @@ impl Sessions {
         }
         match self.open(hostgroup, &first_want(user, login)) {
             Some(Ok(lease)) => {
-                lease.release();
+                lease.release(Instant::now());
                 self.schemas.add(opened, Instant::now());
                 Ok(())
             }
@@ -90,7 +91,7 @@ impl Sessions {
         match lease.prepare(want, || deadline) {
             Ok(()) => Some(Ok(lease)),
             Err(WireError::Sql(error)) => {
-                lease.release();
+                lease.release(Instant::now());
                 Some(Err(error))
             }
             Err(_) => None,

@@ -16,7 +16,7 @@ impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
         let Some(lease) = &mut self.lease else { return Step::End(None) };
-        let limit = self.route.timeout.unwrap_or(self.shared.config.variables().default_query_timeout);
+        let limit = self.route.timeout.unwrap_or(self.variables.default_query_timeout);
         let deadline = self.started.checked_add(limit);
         let mut watch = Watch::new(self.shared, &self.registered.entry, &self.socket, deadline);
         let backend = lease.backend();
@@ -122,13 +122,11 @@ impl Session<'_> {
         self.follow_transaction(outcome, before);
         self.note_readable(&statement, outcome);
         self.settle_role(role, outcome);
-        let variables = self.shared.config.variables();
-        let delayed = !variables.connection_delay_multiplex.is_zero();
-        match variables.multiplexing && !self.route.keeps_connection {
+        let delayed = !self.variables.connection_delay_multiplex.is_zero();
+        match self.variables.multiplexing && !self.route.keeps_connection {
             true => self.hold.reasons.remove(Reason::MultiplexingOff),
             false => self.hold.add(Reason::MultiplexingOff),
         }
-        drop(variables);
         if !self.hold.linger && !delayed && !self.must_keep() {
             self.give_back();
         }

@@ -28,8 +28,8 @@ use super::registry::Registered;
 use super::route::Route;
 use super::schema::first_want;
 use super::statements::Statements;
-use super::wait::{Failure, acquire, readable_within};
-use crate::config::User;
+use super::wait::{Failure, Patience, acquire, readable_within};
+use crate::config::{Kept, User};
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Lease, Profile, Want};
 use std::net::IpAddr;
@@ -121,6 +121,8 @@ pub struct Session<'a> {
     pub(super) registered: Arc<Registered>,
     /// When the command at hand came, and when its answer had passed.
     pub(super) started: Instant,
+    /// Variables in force when it came.
+    pub(super) variables: Kept,
     pub(super) ended: Option<Instant>,
     pub(super) idle_limit: IdleLimit,
     pub(super) user: User,
@@ -170,6 +172,7 @@ impl<'a> Session<'a> {
             registered,
             idle_limit,
             started: Instant::now(),
+            variables: shared.config.kept_variables(),
             ended: None,
             hostgroup: user.default_hostgroup,
             user,
@@ -203,7 +206,7 @@ impl<'a> Session<'a> {
         if self.lease.is_none() || self.must_keep() {
             return;
         }
-        let delay = self.shared.config.variables().connection_delay_multiplex;
+        let delay = self.variables.connection_delay_multiplex;
         let time = if self.hold.linger { delay.max(LINGER) } else { delay };
         if client.buffered() == 0 && !readable_within(&self.socket, time) {
             self.give_back();
@@ -259,17 +262,17 @@ impl<'a> Session<'a> {
     /// What a statement wants of its connection. For USE the schema is there already if it exists at all, so that a session whose
     /// schema is gone can leave it; for SET a connection will do where others have set the same.
     fn want_for(&self, effect: &Effect) -> Option<Want> {
-        let identity = Arc::clone(&self.want.identity);
+        let (identity, last) = (Arc::clone(&self.want.identity), self.want.last);
         let now = &self.want.profile;
         match effect {
             Effect::Use(schema) => {
                 let profile = now.in_schema(Some(Arc::from(schema.as_str())));
-                Some(Want { identity, profile: Arc::new(profile), ahead: None })
+                Some(Want { identity, profile: Arc::new(profile), ahead: None, last })
             }
             Effect::Set(setting) if setting.is_constant() && !setting.is_autocommit_on() => {
                 let mut ahead = Profile::clone(now);
                 setting.apply(&mut ahead);
-                Some(Want { identity, profile: Arc::clone(now), ahead: Some(Arc::new(ahead)) })
+                Some(Want { identity, profile: Arc::clone(now), ahead: Some(Arc::new(ahead)), last })
             }
             _ => None,
         }
@@ -312,9 +315,9 @@ impl<'a> Session<'a> {
         let kept = self.take_kept();
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
-        let limits = Arc::clone(&self.shared.config.variables());
+        let patience = Patience { limits: &self.variables, start: self.started };
         let (backends, entry) = (&self.shared.backends, &self.registered.entry);
-        acquire(backends, self.hostgroup, want, kept, &self.socket, entry, &limits).map_err(Step::from)
+        acquire(backends, self.hostgroup, want, kept, &self.socket, entry, patience).map_err(Step::from)
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
@@ -352,7 +355,7 @@ impl<'a> Session<'a> {
         if lease.is_retired() || dirty && lease.reset(self.collation, Instant::now() + time).is_err() {
             return lease.backend().quit();
         }
-        lease.release();
+        lease.release(Instant::now());
     }
     pub(super) fn must_keep(&self) -> bool {
         !self.hold.reasons.is_empty() || self.in_transaction()
@@ -372,7 +375,8 @@ impl<'a> Session<'a> {
         let hold = std::mem::take(&mut self.hold);
         if let Some(lease) = self.lease.take() {
             self.released = Some(Released { id: lease.id(), hold });
-            lease.release();
+            self.want.last = Some(lease.id());
+            lease.release(*self.ended.get_or_insert_with(Instant::now));
         }
     }
     pub(super) fn drop_lease(&mut self) {

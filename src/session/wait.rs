@@ -27,7 +27,16 @@ pub enum Failure {
     Closed,
 }
 
-/// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max from now. `kept`: one
+/// How long a statement waits for its connection.
+#[derive(Clone, Copy)]
+pub struct Patience<'a> {
+    /// Limits in force.
+    pub limits: &'a Variables,
+    /// When the statement came.
+    pub start: Instant,
+}
+
+/// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max. `kept`: one
 /// that the session has already, and that serves if what `want` says can be brought to it.
 pub fn acquire(
     backends: &Arc<Backends>,
@@ -36,9 +45,9 @@ pub fn acquire(
     kept: Option<Lease>,
     client: &Socket,
     entry: &Entry,
-    limits: &Variables,
+    patience: Patience<'_>,
 ) -> Result<Lease, Failure> {
-    let start = Instant::now();
+    let Patience { limits, start } = patience;
     let deadline = start + limits.connect_timeout_server_max;
     Search {
         backends,
@@ -118,7 +127,7 @@ impl Search<'_> {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),
             Err(WireError::Sql(error)) => {
-                lease.release();
+                lease.release(Instant::now());
                 Err(Failure::Error(error))
             }
             Err(error) => {

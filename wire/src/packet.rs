@@ -12,7 +12,10 @@ pub const HEADER: usize = 4;
 /// Where a packet's header has its sequence number.
 pub const SEQUENCE: usize = 3;
 
-const SHORT: WireError = WireError::Malformed("it ends too early");
+#[cold]
+fn short() -> WireError {
+    WireError::Malformed("it ends too early")
+}
 
 /// A cursor over one payload.
 pub(crate) struct Fields<'a>(&'a [u8]);
@@ -28,12 +31,13 @@ impl<'a> Fields<'a> {
         self.0.is_empty()
     }
     pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], WireError> {
-        let (head, tail) = self.0.split_at_checked(count).ok_or(SHORT)?;
+        let (head, tail) = self.0.split_at_checked(count).ok_or_else(short)?;
         self.0 = tail;
         Ok(head)
     }
+    #[inline]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
-        let (head, tail) = self.0.split_first_chunk::<N>().ok_or(SHORT)?;
+        let (head, tail) = self.0.split_first_chunk::<N>().ok_or_else(short)?;
         self.0 = tail;
         Ok(*head)
     }
@@ -47,6 +51,7 @@ impl<'a> Fields<'a> {
         Ok(u32::from_le_bytes(self.array()?))
     }
     /// A length-encoded integer. 0xFB (NULL) and 0xFF (ERR) are no integers.
+    #[inline]
     pub(crate) fn lenenc_int(&mut self) -> Result<u64, WireError> {
         Ok(match self.u8()? {
             small @ 0..=0xFA => u64::from(small),
@@ -61,7 +66,7 @@ impl<'a> Fields<'a> {
     }
     pub(crate) fn lenenc_bytes(&mut self) -> Result<&'a [u8], WireError> {
         let length = self.lenenc_int()?;
-        self.bytes(usize::try_from(length).map_err(|_| SHORT)?)
+        self.bytes(usize::try_from(length).map_err(|_| short())?)
     }
     /// A value of a text row: NULL is `None`.
     pub(crate) fn text_value(&mut self) -> Result<Option<&'a [u8]>, WireError> {
@@ -73,7 +78,7 @@ impl<'a> Fields<'a> {
     }
     /// Up to a NUL byte, which must be there.
     pub(crate) fn nul_bytes(&mut self) -> Result<&'a [u8], WireError> {
-        let end = self.0.iter().position(|&b| b == 0).ok_or(SHORT)?;
+        let end = self.0.iter().position(|&b| b == 0).ok_or_else(short)?;
         let text = self.bytes(end)?;
         self.u8()?;
         Ok(text)

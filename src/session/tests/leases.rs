@@ -3,7 +3,7 @@
 use super::*;
 use crate::pool::{Identity, Profile, Want};
 use crate::session::registry::Registry;
-use crate::session::wait::acquire;
+use crate::session::wait::{Patience, acquire};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -307,7 +307,7 @@ fn waiters_released_at_once_keep_to_max_connections() {
     let secret = wire::auth::Secret::Clear("app".to_owned());
     let identity = Identity::new("app", secret, wire::CapabilityFlags::empty());
     let profile = Arc::new(Profile::login(None, 45));
-    let want = Want { identity: Arc::new(identity), profile, ahead: None };
+    let want = Want { identity: Arc::new(identity), profile, ahead: None, last: None };
     let variables =
         Variables { connect_timeout_server_max: Duration::from_secs(100), ..Variables::default() };
     let (most, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -315,11 +315,12 @@ fn waiters_released_at_once_keep_to_max_connections() {
         for _ in 0..WAITERS {
             let (world, client, want, variables) = (&world, &client, &want, &variables);
             let (entry, most, served) = (&registered.entry, &most, &served);
+            let patience = Patience { limits: variables, start: Instant::now() };
             let wait = move || {
-                let lease = acquire(&world.backends, 0, want, None, client, entry, variables).unwrap();
+                let lease = acquire(&world.backends, 0, want, None, client, entry, patience).unwrap();
                 most.fetch_max(world.used() as usize, Ordering::SeqCst);
                 served.fetch_add(1, Ordering::SeqCst);
-                lease.release();
+                lease.release(Instant::now());
             };
             thread::Builder::new().stack_size(128 << 10).spawn_scoped(scope, wait).unwrap();
         }
