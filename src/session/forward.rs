@@ -56,13 +56,18 @@ pub fn relay(
     mut tick: impl FnMut(Pause) -> Tick,
 ) -> (Relayed, Volume) {
     let mut volume = Volume::default();
+    // What the client had when it sent its last file: since then it awaits an answer anew.
+    let mut before_file = 0;
     let end = loop {
         let pause = match pass(client, server, &mut tracker, &mut volume) {
             Ok(Progress::More) => Pause::MoreToCome,
             Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
             Ok(Progress::FileWanted(_)) => {
                 match pass_file(client, server, tracker.next_number(), tracker.shift()) {
-                    Ok(()) => Pause::MoreToCome,
+                    Ok(()) => {
+                        before_file = volume.sent;
+                        Pause::MoreToCome
+                    }
                     Err(infile::Failed::Client) => break Relayed::ClientLost,
                     Err(infile::Failed::OutOfOrder) => break Relayed::OutOfOrder,
                     Err(infile::Failed::Server(error)) => break Relayed::Unanswered(error),
@@ -70,7 +75,7 @@ pub fn relay(
             }
             Err(Failed::Client) => break Relayed::ClientLost,
             Err(Failed::Server(error)) if error.is_timeout() => Pause::Silence,
-            Err(Failed::Server(error)) => break failed(error, volume),
+            Err(Failed::Server(error)) => break failed(error, volume.sent - before_file),
         };
         if tick(pause) == Tick::Cancel {
             break Relayed::Cancelled;
@@ -85,8 +90,8 @@ enum Failed {
     Server(WireError),
 }
 
-fn failed(error: WireError, volume: Volume) -> Relayed {
-    match volume.sent {
+fn failed(error: WireError, told: u64) -> Relayed {
+    match told {
         0 => Relayed::Unanswered(error),
         _ => Relayed::Truncated(error),
     }

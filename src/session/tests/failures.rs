@@ -1,6 +1,7 @@
 //! Servers that misbehave, are missing or come late, and clients that leave.
 
 use super::*;
+use mysql::LocalInfileHandler;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread;
@@ -56,6 +57,16 @@ fn a_server_that_dies_before_it_answers_costs_the_statement_alone() {
     value(&mut client, "SELECT ID");
     let sent = world.fake.control.texts();
     assert_eq!(sent, ["SELECT DIE", "SELECT ID"], "it was not sent again");
+}
+
+#[test]
+fn a_server_that_dies_behind_a_file_of_the_client_costs_the_statement_alone() {
+    let world = World::new();
+    let mut client = world.client();
+    let handler = LocalInfileHandler::new(|_, writer| writer.write_all(b"line"));
+    client.set_local_infile_handler(Some(handler));
+    assert_eq!(refused(&mut client, "LOAD").0, 2013);
+    assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3");
 }
 
 #[test]

@@ -285,6 +285,13 @@ impl<'a> Conversation<'a> {
                 self.insert_id = "77".to_owned();
                 self.reply().ok(1, 77, "")
             }
+            // Takes the client's file, and dies.
+            "LOAD" => {
+                self.channel.queue(b"\xFBfile");
+                self.channel.flush()?;
+                while !self.channel.read_packet(1 << 20, PARTIAL)?.is_empty() {}
+                Err(WireError::Closed)
+            }
             "READONLY" => self.reply().error(&SqlError::new(1290, "HY000", "running with --read-only")),
             _ => self.reply().error(&SqlError::new(1064, "42000", "what?")),
         }

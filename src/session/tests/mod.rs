@@ -49,7 +49,8 @@ impl World {
         backends.update(|hostgroups| hostgroups.load(&ServersConfig { servers, ..Default::default() }));
         let sessions = Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::default());
         let registry = Arc::clone(sessions.registry());
-        let handler = move |accepted| sessions.serve(accepted, &server_options(None), &Everybody);
+        let options = ServerOptions { capabilities: CAPABILITIES, ..server_options(None) };
+        let handler = move |accepted| sessions.serve(accepted, &options, &Everybody);
         let spec = ServiceSpec { name: "front", stack: 256 << 10 };
         let front = Service::new(spec, Arc::new(|| 1000), Arc::new(handler));
         let address = front.listen("127.0.0.1:0".parse().unwrap()).unwrap();
