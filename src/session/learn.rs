@@ -1,5 +1,6 @@
 //! What a SET statement has changed: as the server reports it, or else as the text says.
 
+use super::classify::Effect;
 use super::hold::Reason;
 use super::settings::{Assignment, Setting};
 use super::state::Session;
@@ -8,11 +9,29 @@ use std::sync::Arc;
 use std::time::Instant;
 use wire::StatusFlags;
 use wire::backend::OWN_ANSWER;
-use wire::tracker::Outcome;
+use wire::tracker::{Notices, Outcome};
 
 /// Most variables that are remembered for one session, and the longest value in bytes; beyond, its connection stays with it.
 const MAX_VARIABLES: usize = 32;
 const MAX_VALUE: usize = 2048;
+/// How the variables begin that say what a server reports.
+const SESSION_TRACK: &str = "session_track_";
+
+/// Has a client be told what it asks for by the `session_track_*` variables that its statement sets: the answer to that goes by
+/// them already. Returns what was in force before, for when the statement fails; `None` if it sets none of them.
+pub fn heed(notices: &mut Notices, effect: &Effect) -> Option<Notices> {
+    let Effect::Set(setting) = effect else { return None };
+    let mut before = None;
+    for assignment in &setting.assignments {
+        if let Assignment::Variable(name, _) = assignment
+            && name.starts_with(SESSION_TRACK)
+        {
+            before.get_or_insert_with(|| notices.clone());
+            notices.set_by_client(name);
+        }
+    }
+    before
+}
 
 impl Session<'_> {
     /// Takes note of a SET statement that has succeeded. `before`: the status flags before it.
@@ -51,7 +70,7 @@ impl Session<'_> {
     }
     /// Remembers the value of a variable, or keeps the connection if that cannot be had elsewhere.
     fn remember(&mut self, name: &str, value: Option<String>, before: StatusFlags) {
-        if name.starts_with("session_track_") {
+        if name.starts_with(SESSION_TRACK) {
             if let Some(notices) = self.lease.as_mut().and_then(|lease| lease.backend().tracking.as_mut()) {
                 notices.set_by_client(name);
             }
@@ -94,6 +113,32 @@ impl Session<'_> {
                 profile.set("collation_connection", &format!("'{collation}'"));
             }
             _ => self.hold.add(Reason::State),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_statement_asks_to_be_told_is_heeded_in_its_own_answer() {
+        let silent = Notices::new("", "0", "0", "OFF");
+        for (sql, heeded) in [
+            ("SET session_track_schema = ON", &["session_track_schema"][..]),
+            (
+                "SET sql_mode = '', @@session.session_track_system_variables = '*', session_track_state_change = 1",
+                &["session_track_system_variables", "session_track_state_change"],
+            ),
+            ("SET time_zone = '+01:00'", &[]),
+        ] {
+            let mut notices = silent.clone();
+            let effect = Setting::parse(sql.as_bytes(), false).map(Effect::Set).unwrap();
+            let before = heed(&mut notices, &effect);
+            let mut expected = silent.clone();
+            heeded.iter().for_each(|name| expected.set_by_client(name));
+            assert_eq!(notices, expected, "{sql}");
+            assert_eq!(before, (!heeded.is_empty()).then(|| silent.clone()), "{sql}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::classify::{Effect, Statement};
 use super::forward::{Relayed, relay};
 use super::hold::Reason;
+use super::learn::heed;
 use super::local::Answer;
 use super::state::{Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
@@ -20,6 +21,7 @@ impl Session<'_> {
         let deadline = self.started.checked_add(limit);
         let mut watch = Watch::new(self.shared, &self.registered.entry, &self.socket, deadline);
         let backend = lease.backend();
+        let before = backend.tracking.as_mut().and_then(|notices| heed(notices, &pending.statement.effect));
         let sides = Sides {
             server: backend.capabilities,
             client: self.capabilities,
@@ -34,6 +36,9 @@ impl Session<'_> {
             Relayed::Done(outcome) => {
                 if lease.has_surplus() {
                     lease.log_loss("after an answer", &SURPLUS);
+                }
+                if outcome.error.is_some() && before.is_some() {
+                    lease.backend().tracking = before;
                 }
                 self.account(&outcome);
                 self.settle(pending, &outcome);
