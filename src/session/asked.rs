@@ -29,9 +29,7 @@ const RESERVED: [&str; 13] = [
 /// Reads a statement that asks for one of these alone, in any case and with any white space, an alias, `LIMIT 1` and
 /// semicolons; also returns the name that a server gives the column. Anything else is a server's to answer.
 pub fn asked(sql: &[u8]) -> Option<(Asked, String)> {
-    // Nearly every statement is longer.
-    const LONGEST: usize = 200;
-    let mut text = Text(sql.get(..sql.len().min(LONGEST + 1)).filter(|sql| sql.len() <= LONGEST)?);
+    let mut text = Text::short(sql)?;
     text.space();
     text.word("SELECT")?;
     text.needed_space()?;
@@ -59,10 +57,16 @@ pub fn asked(sql: &[u8]) -> Option<(Asked, String)> {
 }
 
 /// What is left to read of a text.
-struct Text<'a>(&'a [u8]);
+pub(super) struct Text<'a>(&'a [u8]);
 
 impl<'a> Text<'a> {
-    fn take(&mut self, bytes: &[u8]) -> bool {
+    /// A statement, unless it is longer than a simple question. Nearly every other one is.
+    pub fn short(sql: &'a [u8]) -> Option<Self> {
+        const LONGEST: usize = 200;
+        (sql.len() <= LONGEST).then_some(Self(sql))
+    }
+    /// Takes these bytes, or nothing.
+    pub fn take(&mut self, bytes: &[u8]) -> bool {
         self.0.strip_prefix(bytes).map(|rest| self.0 = rest).is_some()
     }
     fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &'a [u8] {
@@ -71,17 +75,20 @@ impl<'a> Text<'a> {
         self.0 = rest;
         taken
     }
-    fn space(&mut self) -> bool {
+    /// Takes white space; whether there was any.
+    pub fn space(&mut self) -> bool {
         !self.take_while(|byte| byte.is_ascii_whitespace()).is_empty()
     }
-    fn needed_space(&mut self) -> Option<()> {
+    /// Takes white space, of which there must be some.
+    pub fn needed_space(&mut self) -> Option<()> {
         self.space().then_some(())
     }
-    fn identifier(&mut self) -> &'a [u8] {
+    /// Takes what a name may be made of.
+    pub fn identifier(&mut self) -> &'a [u8] {
         self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..))
     }
     /// One word, or nothing is taken.
-    fn word(&mut self, word: &str) -> Option<()> {
+    pub fn word(&mut self, word: &str) -> Option<()> {
         let before = self.0;
         if self.identifier().eq_ignore_ascii_case(word.as_bytes()) {
             return Some(());
@@ -122,8 +129,12 @@ impl<'a> Text<'a> {
             self.needed_space()?;
             self.word("1")?;
         }
+        self.end_of_statement().then_some(())
+    }
+    /// Whether nothing follows but semicolons.
+    pub fn end_of_statement(&mut self) -> bool {
         self.take_while(|byte| byte.is_ascii_whitespace() || byte == b';');
-        self.0.is_empty().then_some(())
+        self.0.is_empty()
     }
 }
 

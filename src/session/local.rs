@@ -1,5 +1,6 @@
 //! Answers that need no server.
 
+use super::own_status::OwnStatus;
 use std::net::IpAddr;
 use wire::reply::{Column, Reply};
 use wire::{SqlError, WireError};
@@ -19,6 +20,8 @@ pub enum Answer {
     Text(String),
     /// One row of one column.
     Row(Column, String),
+    /// Status variables of the client's connection.
+    Status(OwnStatus),
 }
 
 impl Answer {
@@ -38,18 +41,20 @@ impl Answer {
                 rows.row([Some(value.as_bytes())])?;
                 rows.finish()
             }
+            Self::Status(status) => status.write(reply),
         }
     }
 }
 
-/// Statements that ProxySQL answers itself, in exactly these spellings: others go to a server.
+/// Statements that ProxySQL answers itself, in exactly these spellings, and what is asked of the client's own connection.
+/// Others go to a server.
 pub fn answer(sql: &[u8], user: &str, peer: IpAddr) -> Option<Answer> {
     Some(match sql {
         b"select @@version_comment limit 1" => {
             Answer::Row(Column::text("@@version_comment"), "(ProxySQL)".to_owned())
         }
         b"select USER()" => Answer::Row(Column::text("USER()"), format!("{user}@{peer}")),
-        _ => return None,
+        _ => return OwnStatus::parse(sql).map(Answer::Status),
     })
 }
 

@@ -14,6 +14,7 @@ mod kill;
 mod learn;
 mod limits;
 mod local;
+mod own_status;
 mod prepared;
 mod processlist;
 mod registry;

@@ -112,8 +112,14 @@ pub fn tls_demanded_of_the_client(lab: &Lab) {
         let options = || client(lab.daemon.traffic_port, "app_plain", PASSWORD);
         assert_eq!(code(Conn::new(options())), if use_ssl == 1 { 1045 } else { 0 });
         let tls = SslOpts::default().with_danger_accept_invalid_certs(true);
-        let answer: Option<u8> = connect(options().ssl_opts(Some(tls))).query_first("SELECT 1").unwrap();
-        assert_eq!(answer, Some(1));
+        let mut encrypted = connect(options().ssl_opts(Some(tls)));
+        assert_eq!(encrypted.query_first::<u8, _>("SELECT 1").unwrap(), Some(1));
+        // The client's TLS, and not that of the connection to the server, which has none.
+        for (name, beginning) in [("Ssl_version", "TLSv1."), ("Ssl_cipher", "TLS_")] {
+            let status: Vec<(String, String)> =
+                encrypted.query(format!("SHOW STATUS LIKE '{name}'")).unwrap();
+            assert!(matches!(&status[..], [(found, value)] if found == name && value.starts_with(beginning)));
+        }
     }
 }
 

@@ -66,6 +66,20 @@ impl Stream {
     pub fn is_encrypted(&self) -> bool {
         matches!(self, Stream::Tls(_))
     }
+    /// The version of TLS as OpenSSL names it, such as `TLSv1.3`.
+    pub fn tls_version(&self) -> Option<&'static str> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(tls) => Some(tls.ssl().version_str()),
+        }
+    }
+    /// The cipher that TLS uses, by OpenSSL's name.
+    pub fn cipher(&self) -> Option<&'static str> {
+        match self {
+            Stream::Plain(_) => None,
+            Stream::Tls(tls) => tls.ssl().current_cipher().map(|cipher| cipher.name()),
+        }
+    }
     /// Bytes that wait inside TLS, decrypted or not, which `poll` on the socket does not see. An error of TLS shows at
     /// the next read.
     pub fn buffered(&self) -> usize {

@@ -1,0 +1,103 @@
+//! What SHOW STATUS says of the connection that asks: its TLS and its compression. A server would describe its connection
+//! with the proxy instead of the client's.
+
+use super::asked::Text;
+use wire::WireError;
+use wire::channel::Channel;
+use wire::reply::{Column, Reply};
+
+/// What is asked: names that begin like this, or this one alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnStatus {
+    name: &'static str,
+    prefix: bool,
+}
+
+/// In the order in which servers list them, and whether nothing else than what is here begins so.
+const KNOWN: [(&str, bool); 4] =
+    [("Compression", false), ("Ssl_cipher", true), ("Ssl_cipher_list", true), ("Ssl_version", true)];
+
+impl OwnStatus {
+    /// Reads `SHOW [SESSION | LOCAL] STATUS LIKE 'name'`, where a `%` may follow the name. Anything else is a server's to
+    /// answer.
+    pub fn parse(sql: &[u8]) -> Option<Self> {
+        let mut text = Text::short(sql)?;
+        text.space();
+        text.word("SHOW")?;
+        text.needed_space()?;
+        if text.word("SESSION").or_else(|| text.word("LOCAL")).is_some() {
+            text.needed_space()?;
+        }
+        text.word("STATUS")?;
+        text.needed_space()?;
+        text.word("LIKE")?;
+        text.space();
+        let quote = [b"'", b"\""].into_iter().find(|quote| text.take(*quote))?;
+        let written = text.identifier();
+        let prefix = text.take(b"%");
+        let closed = text.take(quote) && text.end_of_statement();
+        let (name, alone) =
+            KNOWN.into_iter().find(|(name, _)| written.eq_ignore_ascii_case(name.as_bytes()))?;
+        (closed && (alone || !prefix)).then_some(Self { name, prefix })
+    }
+    /// Writes the answer, which is about the channel that it goes to.
+    pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
+        let found: Vec<_> = KNOWN
+            .into_iter()
+            .filter(|(name, _)| *name == self.name || self.prefix && name.starts_with(self.name))
+            .map(|(name, _)| (name, value(name, reply.channel)))
+            .collect();
+        let mut rows = reply.rows(&[Column::text("Variable_name"), Column::text("Value")])?;
+        for (name, value) in &found {
+            rows.row([Some(name.as_bytes()), Some(value.as_bytes())])?;
+        }
+        rows.finish()
+    }
+}
+
+fn value(name: &str, channel: &Channel) -> &'static str {
+    let stream = channel.stream();
+    match name {
+        "Compression" if channel.is_compressed() => "ON",
+        "Compression" => "OFF",
+        "Ssl_version" => stream.tls_version().unwrap_or_default(),
+        // Of the list of those possible, OpenSSL's binding only tells the one in use.
+        _ => stream.cipher().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_about_the_connection_are_understood() {
+        for (sql, name, prefix) in [
+            ("SHOW STATUS LIKE 'Ssl_version'", "Ssl_version", false),
+            ("SHOW STATUS LIKE 'Ssl_version%';", "Ssl_version", true),
+            ("show session status like \"ssl_cipher%\"", "Ssl_cipher", true),
+            (" SHOW\tLOCAL STATUS LIKE'ssl_cipher_list' ; ", "Ssl_cipher_list", false),
+            ("SHOW STATUS LIKE 'compression'", "Compression", false),
+        ] {
+            assert_eq!(OwnStatus::parse(sql.as_bytes()), Some(OwnStatus { name, prefix }), "{sql}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_a_servers_to_answer() {
+        for sql in [
+            "SHOW STATUS",
+            "SHOW GLOBAL STATUS LIKE 'Ssl_version'",
+            "SHOW STATUS LIKE 'Ssl%'",
+            "SHOW STATUS LIKE 'Compression%'",
+            "SHOW STATUS LIKE 'Ssl_version' OR 1",
+            "SHOW STATUS LIKE 'Ssl_version\"",
+            "SHOW STATUS LIKE 'Ssl_version'; SELECT 1",
+            "SHOW STATUS LIKE 'Ssl_accepts'",
+            "SHOW STATUS LIKE ''",
+            "SHOWSTATUS LIKE 'Ssl_version'",
+        ] {
+            assert_eq!(OwnStatus::parse(sql.as_bytes()), None, "{sql}");
+        }
+    }
+}
