@@ -1,6 +1,7 @@
 """The ways from a client to the server that are compared: each a process of its own in front of one MariaDB."""
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -38,6 +39,9 @@ class Bench:
     """Every process of a run; all are ended on exit, by their process ids."""
 
     def __init__(self):
+        # Inherited by the lanes: a session through a proxy takes two descriptors.
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         self.directory = tempfile.mkdtemp(prefix="pointsman-bench-")
         self.processes = []
         self.lanes = {}

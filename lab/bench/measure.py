@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import resource
 import socket
 import struct
 import subprocess
@@ -79,6 +78,8 @@ def open_session(port, user):
     connection = socket.create_connection(("127.0.0.1", port), 30)
     stream = connection.makefile("rb")
     greeting = read_packet(stream)
+    if greeting[:1] == b"\xff":
+        raise Failure(f"port {port} refuses a connection: {greeting[3:].decode(errors='replace')}")
     at = greeting.index(b"\0", 1) + 5
     nonce = greeting[at:at + 8] + greeting[at + 27:at + 39]
     stage1 = hashlib.sha1(PASSWORD.encode()).digest()
@@ -105,8 +106,6 @@ def send(connection, sequence, payload):
 def memory(lane, sessions):
     """Resident KiB that each of many idle sessions adds to the lane's process."""
     port, pid, user = lane
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     before, held = resident_kib(pid), []
     try:
         for _ in range(sessions):
