@@ -142,6 +142,7 @@ listen mysql
 logging_folder={inside}
 runtime_folder={inside}
 data_folder={inside}
+max_total_connections={CONNECTIONS}
 [logger]
 level=WARNING
 [routing:bench]
