@@ -1,6 +1,6 @@
 //! What makes a pooled connection fit a session: who it is logged in as, and what was set on it since.
 
-use super::variables::{CHARACTER_SETS, OF_TEXTS};
+use super::variables::{CHARACTER_SETS, OF_TEXTS, twin};
 use mysql_common::collations::{Collation, CollationId};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -168,6 +168,7 @@ impl Profile {
             // Each of them sets the other.
             "character_set_connection" => self.unset("collation_connection"),
             "collation_connection" => self.unset("character_set_connection"),
+            _ if twin(name).is_some() => self.unset(name),
             _ => {}
         }
         match self.position(name) {
@@ -179,7 +180,8 @@ impl Profile {
     }
     /// A variable has the value of a login again.
     pub fn unset(&mut self, name: &str) {
-        self.variables.retain(|(known, _)| &**known != name);
+        let names = [Some(name), twin(name)];
+        self.variables.retain(|(known, _)| !names.contains(&Some(&**known)));
     }
     /// The value of a variable that was set.
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -315,6 +317,14 @@ mod tests {
         let set = have.set_statement(&want, &Fake(8)).unwrap();
         assert_eq!(set, "SET time_zone=DEFAULT, sql_mode='ANSI', wait_timeout=5");
         assert_eq!(want.set_statement(&want, &Fake(8)), None);
+    }
+
+    #[test]
+    fn a_variable_that_has_two_names_is_one() {
+        let mut set = profile(None, &[("tmp_table_size", "1"), ("tmp_memory_table_size", "2")]);
+        assert_eq!(set, profile(None, &[("tmp_memory_table_size", "2")]));
+        set.unset("tmp_table_size");
+        assert_eq!(set, profile(None, &[]));
     }
 
     #[test]

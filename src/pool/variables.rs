@@ -97,6 +97,17 @@ const RESTORABLE: [&str; 77] = [
     "windowing_use_high_precision",
 ];
 
+/// Of these, what has effects beyond its value: the server may close the connection after COMMIT; sql_big_selects changes too.
+const FAR_REACHING: [&str; 2] = ["completion_type", "max_join_size"];
+
+/// Variables that have two names: setting one sets the other.
+const TWINS: [(&str, &str); 4] = [
+    ("default_storage_engine", "storage_engine"),
+    ("tmp_memory_table_size", "tmp_table_size"),
+    ("transaction_isolation", "tx_isolation"),
+    ("transaction_read_only", "tx_read_only"),
+];
+
 /// Others that servers are asked to report by name, so that the process list can name them.
 const OTHERS: [&str; 24] = [
     "binlog_format",
@@ -146,7 +157,16 @@ const SWITCHES: [&str; 15] = [
 
 /// Whether setting the variable (in lower case) on another connection brings all of its effect there.
 pub fn is_restorable(name: &str) -> bool {
-    RESTORABLE.binary_search(&name).is_ok()
+    RESTORABLE.binary_search(&name).is_ok() && !FAR_REACHING.contains(&name)
+}
+
+/// The other name of a variable.
+pub fn twin(name: &str) -> Option<&'static str> {
+    TWINS.iter().find_map(|&(one, other)| match name {
+        _ if name == one => Some(other),
+        _ if name == other => Some(one),
+        _ => None,
+    })
 }
 
 /// Names of all variables that servers are asked to report, separated by commas.
@@ -187,7 +207,8 @@ mod tests {
         assert!(RESTORABLE.is_sorted() && OTHERS.is_sorted());
         assert!(!OTHERS.iter().any(|name| is_restorable(name)));
         assert!(SWITCHES.iter().chain(&CHARACTER_SETS).all(|name| is_restorable(name)));
-        assert!(!is_restorable("timestamp"));
+        assert!(!is_restorable("timestamp") && !is_restorable("completion_type"));
+        assert!(TWINS.iter().all(|(one, other)| is_restorable(one) && is_restorable(other)));
     }
 
     #[test]

@@ -201,12 +201,21 @@ impl<'a> Scan<'a> {
         let after = |keyword: &str| self.previous.eq_ignore_ascii_case(keyword.as_bytes());
         let mut buffer = [0; LONGEST];
         match upper(word, &mut buffer) {
-            b"START" | b"BEGIN" if self.verb == Verb::Xa && after("XA") => self.hold(Reason::Xa),
+            b"START" | b"BEGIN" if self.verb == Verb::Xa && after("XA") => self.hold = Some(Reason::Xa),
             b"COMMIT" | b"ROLLBACK" if self.verb == Verb::Xa && after("XA") => {
                 self.release = Some(Reason::Xa)
             }
             b"LOCK" | b"EXPORT" if self.verb == Verb::Flush => self.hold(Reason::TableLock),
+            // UNLOCK TABLES does not end LOCK INSTANCE FOR BACKUP, nor the other way round.
+            b"INSTANCE" if after("LOCK") => self.hold = Some(Reason::State),
+            b"INSTANCE" if after("UNLOCK") => self.release = None,
             b"TEMPORARY" if self.verb == Verb::Definition => self.hold(Reason::TemporaryTable),
+            // SQLite's short form.
+            b"TEMP" if self.verb == Verb::Definition && after("CREATE") => self.hold(Reason::TemporaryTable),
+            // COMMIT RELEASE and ROLLBACK RELEASE: the server closes the connection.
+            b"RELEASE" if ["COMMIT", "ROLLBACK", "WORK", "CHAIN"].into_iter().any(after) => {
+                self.hold(Reason::State)
+            }
             b"DATABASE" | b"SCHEMA" if self.verb == Verb::Definition && after("DROP") => {
                 self.hold(Reason::State)
             }
@@ -222,6 +231,8 @@ impl<'a> Scan<'a> {
             b"WARNING_COUNT" | b"ERROR_COUNT" | b"DIAGNOSTICS" => self.found.reads_diagnostics = true,
             b"ROW_COUNT" | b"FOUND_ROWS" => self.found.reads_counts = true,
             b"SQL_CALC_FOUND_ROWS" => self.found.read_by_next = true,
+            // The variable @@identity.
+            b"IDENTITY" if self.previous.is_empty() => self.found.reads_insert_id = true,
             b"LAST_INSERT_ID" => (self.found.reads_insert_id, self.since_insert_id) = (true, 1),
             b"FROM" | b"INTO" | b"TABLE" | b"TABLES" => self.found.names_tables = true,
             b"RETURNING" => self.found.returns_rows = true,
@@ -348,6 +359,8 @@ mod tests {
         }
         assert!(!classify(b"SELECT * FROM errors", false).reads_diagnostics);
         assert!(!classify(b"SELECT 'LAST_INSERT_ID()'", false).reads_insert_id);
+        assert!(classify(b"SELECT @@session.identity", false).reads_insert_id);
+        assert!(!classify(b"SELECT identity FROM t", false).reads_insert_id);
     }
 
     #[test]
@@ -376,6 +389,15 @@ mod tests {
             ("SELECT RELEASE_ALL_LOCKS(), GET_LOCK('a', 1)", Effect::Hold(Reason::NamedLock)),
             ("SELECT @x", Effect::Hold(Reason::UserVariable)),
             ("CREATE TEMPORARY TABLE t (a INT)", Effect::Hold(Reason::TemporaryTable)),
+            ("CREATE TEMP VIEW t AS SELECT 1", Effect::Hold(Reason::TemporaryTable)),
+            ("COMMIT RELEASE", Effect::Hold(Reason::State)),
+            ("SELECT 1; XA START 'a'", Effect::Hold(Reason::Xa)),
+            ("LOCK INSTANCE FOR BACKUP", Effect::Hold(Reason::State)),
+            ("UNLOCK INSTANCE", Effect::Nothing),
+            ("ROLLBACK WORK AND NO CHAIN RELEASE", Effect::Hold(Reason::State)),
+            ("ROLLBACK TO SAVEPOINT a", Effect::Nothing),
+            ("RELEASE SAVEPOINT a", Effect::Nothing),
+            ("COMMIT AND CHAIN NO RELEASE", Effect::Nothing),
             ("PREPARE s FROM 'SELECT 1'", Effect::Hold(Reason::PreparedText)),
             ("CALL p()", Effect::Hold(Reason::Procedure)),
         ] {

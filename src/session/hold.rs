@@ -124,6 +124,9 @@ pub struct Hold {
     pub linger: bool,
     /// LAST_INSERT_ID() on the connection is this session's, not what an earlier one left. By itself it holds nothing.
     pub own_insert_id: bool,
+    /// A statement has reported an id that LAST_INSERT_ID() is, or else it is what an earlier session left: an id that an INSERT names
+    /// is reported like one that the server made. The session's own before that statement.
+    pub unproven_insert_id: Option<u64>,
     /// Warnings and errors on the connection are this session's, likewise.
     pub own_diagnostics: bool,
     /// There are some.

@@ -12,6 +12,7 @@ mod hold;
 mod infile;
 mod kill;
 mod learn;
+mod left;
 mod limits;
 mod local;
 mod own_status;

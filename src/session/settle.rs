@@ -1,6 +1,6 @@
 //! The answer to a command, and its consequences for the session and for the connection in its hands.
 
-use super::classify::{Effect, Statement};
+use super::classify::Effect;
 use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::learn::heed;
@@ -88,10 +88,14 @@ impl Session<'_> {
         if let Some(status) = outcome.status {
             (self.status, lease.backend().status) = (status & LASTING, status);
         }
+        let failed = outcome.error.is_some();
+        // An error tells no status, and without autocommit a statement opens a transaction before it fails.
+        if failed && !self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
+            self.status.insert(StatusFlags::SERVER_STATUS_IN_TRANS);
+        }
         if let Some(notices) = &mut lease.backend().tracking {
             notices.follow(&outcome.changes);
         }
-        let failed = outcome.error.is_some();
         // Other statements may change the session by the functions and triggers in them: that they did is all we know.
         let explained = matches!(effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));
         match effect {
@@ -171,22 +175,6 @@ impl Session<'_> {
         if off && self.want.profile.get("autocommit") != Some("'OFF'") {
             self.hold.add(Reason::State);
         }
-    }
-    /// What the next statement may read of this one.
-    fn note_readable(&mut self, statement: &Statement, outcome: &Outcome) {
-        if outcome.last_insert_id != 0 {
-            self.insert_id = outcome.last_insert_id;
-            self.hold.own_insert_id = true;
-            self.hold.unknown_insert_id = false;
-        } else if statement.returns_rows && outcome.last_result.is_some() {
-            self.hold.own_insert_id = true;
-            self.hold.unknown_insert_id = true;
-        }
-        let complaint = outcome.error.is_some() || outcome.warnings != 0;
-        self.hold.own_diagnostics |= complaint;
-        self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
-        self.counts.note(outcome);
-        self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked;
     }
 }
 

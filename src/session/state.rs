@@ -36,11 +36,11 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::auth::NONCE;
-use wire::backend::{OWN_ANSWER, SURPLUS};
+use wire::backend::SURPLUS;
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
-use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+use wire::{CapabilityFlags, Command, SqlError, StatusFlags};
 
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
@@ -236,7 +236,12 @@ impl<'a> Session<'a> {
             statement.effect,
             Effect::Hold(Reason::Procedure | Reason::PreparedText | Reason::State)
         );
-        if (statement.reads_insert_id || opaque)
+        // With it, `id IS NULL` is `id = LAST_INSERT_ID()`.
+        let is_null = self.want.profile.get("sql_auto_is_null") == Some("'ON'");
+        // To ask for the id would change what the counts are.
+        let askable = !statement.reads_counts || self.hold.unproven_insert_id.is_none();
+        if (statement.reads_insert_id || opaque || is_null)
+            && askable
             && !self.hold.own_insert_id
             && let Err(error) = self.bring_insert_id()
         {
@@ -277,40 +282,6 @@ impl<'a> Session<'a> {
             _ => None,
         }
     }
-    /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.
-    fn bring_insert_id(&mut self) -> Result<(), WireError> {
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
-        match lease.backend().query(&text, OWN_ANSWER, deadline) {
-            // A server without DO has no ids of its sessions either.
-            Ok(_) | Err(WireError::Sql(_)) => self.hold.own_insert_id = true,
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
-    /// Reads LAST_INSERT_ID() before the connection is gone that knows it.
-    fn ask_for_insert_id(&mut self) -> Result<(), WireError> {
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let answer = lease.backend().query("SELECT LAST_INSERT_ID()", OWN_ANSWER, deadline)?;
-        let value = answer.rows.into_iter().flatten().flatten().next();
-        let id = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok());
-        self.insert_id = id.unwrap_or(self.insert_id);
-        self.hold.unknown_insert_id = false;
-        Ok(())
-    }
-    /// Takes away warnings and errors that another session left on this connection.
-    fn clear_diagnostics(&mut self) -> Result<(), WireError> {
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        // MariaDB keeps them over a statement that reads no table; a derived one is enough.
-        match lease.backend().query("SELECT 1 FROM (SELECT 1) t", OWN_ANSWER, deadline) {
-            Ok(_) | Err(WireError::Sql(_)) => self.hold.own_diagnostics = true,
-            Err(error) => return Err(error),
-        }
-        Ok(())
-    }
     fn acquire(&mut self, statement: &Statement) -> Result<Lease, Step> {
         let kept = self.take_kept();
         let other = self.want_for(&statement.effect);
@@ -344,10 +315,13 @@ impl<'a> Session<'a> {
     }
     pub(super) fn part_with_current(&mut self) {
         self.released = None;
-        let dirty = self.hold.reasons.leave_something() || self.in_transaction();
-        self.hold = Hold::default();
-        if let Some(lease) = self.lease.take() {
-            self.part_with(lease, dirty);
+        let reasons = std::mem::take(&mut self.hold).reasons;
+        let dirty = reasons.leave_something() || self.in_transaction();
+        match self.lease.take() {
+            // A MariaDB that resets a connection with a prepared XA transaction opens no InnoDB table there any more.
+            Some(mut lease) if reasons.contains(Reason::Xa) => lease.backend().quit(),
+            Some(lease) => self.part_with(lease, dirty),
+            None => {}
         }
     }
     pub(super) fn part_with(&self, mut lease: Lease, dirty: bool) {

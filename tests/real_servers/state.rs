@@ -228,3 +228,69 @@ fn read_what_was_left(conn: &mut Conn, tag: u32) {
     let (_, _, text): (String, u32, String) = row(conn, "SHOW ERRORS");
     assert!(text.contains(&format!("missing{tag}")), "{text}");
 }
+
+/// A statement that fails with autocommit off has begun a transaction: its locks and its view of the data are its session's.
+pub fn errors_without_autocommit(lab: &Lab) {
+    for route in narrow(lab, "snapshot", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(&mut dba, &["CREATE TABLE app.s (id INT PRIMARY KEY, v INT) ENGINE=InnoDB"]);
+        run(&mut dba, &["INSERT INTO app.s VALUES (1, 1), (2, 1)"]);
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut other, &["SET autocommit=0"]);
+        run(&mut one, &["SET autocommit=0"]);
+        let failed = one.query_first::<u8, _>("SELECT (SELECT id FROM app.s) FROM app.s");
+        assert!(matches!(failed, Err(Error::MySqlError(error)) if error.code == 1242));
+        run(&mut dba, &["UPDATE app.s SET v = 2"]);
+        drop(one);
+        assert_eq!(row::<u8>(&mut other, "SELECT v FROM app.s WHERE id = 1"), 2, "{}", route.user);
+        drop(other);
+        run(&mut dba, &["DROP TABLE app.s"]);
+    }
+}
+
+/// Ids that statements name themselves, and the other ways to read LAST_INSERT_ID().
+pub fn ids_of_other_sessions(lab: &Lab) {
+    for route in narrow(lab, "named", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(&mut dba, &["CREATE TABLE app.n (id INT PRIMARY KEY AUTO_INCREMENT, v INT) ENGINE=InnoDB"]);
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut one, &["INSERT INTO app.n (v) VALUES (1)"]);
+        assert_eq!(row::<u32>(&mut other, "SELECT @@identity"), 0);
+        run(&mut one, &["INSERT INTO app.n (v) VALUES (1)"]);
+        run(&mut other, &["INSERT INTO app.n VALUES (50, 1)"]);
+        assert_eq!(row::<u32>(&mut other, "SELECT LAST_INSERT_ID()"), 0, "{}", route.user);
+        run(&mut one, &["INSERT INTO app.n (v) VALUES (1)"]);
+        run(&mut other, &["SET sql_auto_is_null=1"]);
+        let found: Option<u32> = other.query_first("SELECT id FROM app.n WHERE id IS NULL").unwrap();
+        assert_eq!(found, None, "{}", route.user);
+        run(&mut dba, &["DROP TABLE app.n"]);
+    }
+}
+
+/// COMMIT RELEASE ends the connection of the session that says it, and no other's.
+pub fn commit_and_release(lab: &Lab) {
+    for route in narrow(lab, "released", 1) {
+        for end in [&["BEGIN", "COMMIT RELEASE"][..], &["SET completion_type=2", "BEGIN", "ROLLBACK"]] {
+            for _ in 0..5 {
+                let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+                run(&mut one, end);
+                assert!(one.query_drop("SELECT 1").is_err(), "{} after {end:?}", route.user);
+                assert_eq!(row::<u8>(&mut other, "SELECT 1"), 1, "{} after {end:?}", route.user);
+            }
+        }
+    }
+}
+
+/// A prepared XA transaction outlives its session and does no harm to the next one.
+pub fn prepared_xa(lab: &Lab) {
+    for route in narrow(lab, "xa", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(&mut dba, &["CREATE TABLE app.x (id INT PRIMARY KEY) ENGINE=InnoDB"]);
+        let prepare = ["XA START 'x'", "INSERT INTO app.x VALUES (1)", "XA END 'x'", "XA PREPARE 'x'"];
+        run(&mut lab.through(&route), &prepare);
+        run(&mut lab.through(&route), &["INSERT INTO app.x VALUES (2)"]);
+        run(&mut dba, &["XA COMMIT 'x'"]);
+        assert_eq!(row::<u8>(&mut lab.through(&route), "SELECT COUNT(*) FROM app.x"), 2, "{}", route.user);
+        run(&mut dba, &["DROP TABLE app.x"]);
+    }
+}

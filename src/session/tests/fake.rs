@@ -281,6 +281,7 @@ impl<'a> Conversation<'a> {
                 self.insert_id = "78".to_owned();
                 self.answer("78")
             }
+            "INSERT" if rest == "id 5" => self.reply().ok(1, 5, ""),
             "INSERT" => {
                 self.insert_id = "77".to_owned();
                 self.reply().ok(1, 77, "")

@@ -121,7 +121,7 @@ fn a_generated_id_is_there_for_the_next_statement_and_for_later_ones() {
     client.query_drop("INSERT INTO t").unwrap();
     assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "77");
     if start.elapsed() < Duration::from_millis(900) {
-        assert_eq!(world.fake.control.texts().len(), 2, "the id is still on the connection");
+        assert_eq!(world.fake.control.texts().len(), 3, "the id is still on the connection");
     }
     value(&mut client, "SELECT ID");
     world.await_pool(0, 1);
@@ -139,6 +139,29 @@ fn an_id_that_another_session_generated_is_not_seen() {
     client.query_drop("BEGIN").unwrap();
     assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "0");
     assert_eq!(world.pool(6), 1, "it is the same connection");
+}
+
+#[test]
+fn an_id_that_a_statement_named_hides_no_id_of_another_session() {
+    let world = World::new();
+    world.client().query_drop("INSERT INTO t").unwrap();
+    world.await_pool(0, 1);
+    let mut client = world.client();
+    client.query_drop("INSERT id 5").unwrap();
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "0");
+    assert_eq!(world.pool(6), 1, "it is the same connection");
+}
+
+#[test]
+fn an_error_without_autocommit_keeps_the_transaction_that_it_may_have_opened() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("SET autocommit=0").unwrap();
+    let here = value(&mut client, "SELECT ID");
+    refused(&mut client, "DELETE");
+    world.backends.drain(&world.endpoint());
+    assert_eq!(value(&mut client, "SELECT ID"), here, "as if BEGIN had been said");
+    assert_ne!(value(&mut client, "SELECT ID"), here, "the server says that there is none");
 }
 
 #[test]
