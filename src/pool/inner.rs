@@ -114,6 +114,12 @@ impl<T> ServerPool<T> {
         }
         self.free.remove(best?.1)
     }
+    /// Counts a connection as used under `id`.
+    fn occupy(&mut self, id: u64, hostgroup: HostgroupId, endpoint: &Endpoint, shared: Arc<Shared>) -> Slot {
+        self.used.insert(id, Arc::clone(&shared));
+        self.most_used = self.most_used.max(self.used.len());
+        Slot { hostgroup, endpoint: endpoint.clone(), id, shared, counters: Arc::clone(&self.counters) }
+    }
     fn drain(&mut self, trash: &mut Trash<T>) {
         trash.extend(self.free.drain(..).map(|idle| idle.connection));
         self.used.values().for_each(|shared| shared.retire());
@@ -180,10 +186,7 @@ impl<T> Inner<T> {
         }
         self.next_id += 1;
         let shared = idle.as_ref().map(|idle| Arc::clone(&idle.connection.shared)).unwrap_or_default();
-        pool.used.insert(self.next_id, Arc::clone(&shared));
-        pool.most_used = pool.most_used.max(pool.used.len());
-        let counters = Arc::clone(&pool.counters);
-        let slot = Slot { hostgroup, endpoint: endpoint.clone(), id: self.next_id, shared, counters };
+        let slot = pool.occupy(self.next_id, hostgroup, endpoint, shared);
         Ok(match idle {
             Some(idle) => Acquired::Reuse(slot, idle.connection, now.saturating_duration_since(idle.since)),
             None => Acquired::Open(slot, row.use_ssl),
@@ -239,10 +242,7 @@ impl<T> Inner<T> {
             let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
             let Idle { connection, .. } = pool.free.remove(at)?;
             self.next_id += 1;
-            let shared = Arc::clone(&connection.shared);
-            pool.used.insert(self.next_id, Arc::clone(&shared));
-            let counters = Arc::clone(&pool.counters);
-            let slot = Slot { hostgroup, endpoint: endpoint.clone(), id: self.next_id, shared, counters };
+            let slot = pool.occupy(self.next_id, hostgroup, endpoint, Arc::clone(&connection.shared));
             return Some((slot, connection));
         }
         None

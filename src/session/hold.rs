@@ -64,33 +64,6 @@ const TEXTS: [(Reason, &str); 15] = [
 pub struct Reasons(u16);
 
 impl Reasons {
-    /// What another session would find on the connection: it is reset before one gets it.
-    const LEFTOVERS: Self = Self::of(&[
-        Xa,
-        NextTransaction,
-        UserVariable,
-        TemporaryTable,
-        TableLock,
-        NamedLock,
-        PreparedText,
-        Variable,
-        SessionTrack,
-        Procedure,
-        Cursor,
-        LongData,
-        State,
-        FastForward,
-    ]);
-
-    const fn of(reasons: &[Reason]) -> Self {
-        let mut bits = 0;
-        let mut rest = reasons;
-        while let [first, others @ ..] = rest {
-            bits |= 1 << *first as u8;
-            rest = others;
-        }
-        Self(bits)
-    }
     /// Adds one.
     pub fn add(&mut self, reason: Reason) {
         self.0 |= 1 << reason as u8;
@@ -107,9 +80,12 @@ impl Reasons {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// Whether something is left on the connection that would be lost with it.
+    /// Whether something is left on the connection that would be lost with it, and that another session would find: it is reset
+    /// before one gets it.
     pub fn leave_something(self) -> bool {
-        self.0 & Self::LEFTOVERS.0 != 0
+        let mut left = self;
+        left.remove(MultiplexingOff);
+        !left.is_empty()
     }
 }
 
