@@ -50,22 +50,7 @@ mod tests {
     use admin::rows::UserRow;
 
     fn row(username: &str, password: &str) -> UserRow {
-        UserRow {
-            username: username.into(),
-            password: password.into(),
-            active: true,
-            use_ssl: false,
-            default_hostgroup: 0,
-            default_schema: None,
-            schema_locked: false,
-            transaction_persistent: true,
-            fast_forward: false,
-            backend: true,
-            frontend: true,
-            max_connections: 1,
-            attributes: String::new(),
-            comment: String::new(),
-        }
+        UserRow { max_connections: 1, ..UserRow::new(username, password) }
     }
 
     #[test]

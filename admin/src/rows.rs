@@ -143,6 +143,28 @@ pub struct UserRow {
     /// comment
     pub comment: String,
 }
+impl UserRow {
+    /// A row whose other columns have the defaults of mysql_users.
+    pub fn new(username: impl Into<String>, password: impl Into<String>) -> Self {
+        Self {
+            username: username.into(),
+            password: password.into(),
+            active: true,
+            use_ssl: false,
+            default_hostgroup: 0,
+            default_schema: None,
+            schema_locked: false,
+            transaction_persistent: true,
+            fast_forward: false,
+            backend: true,
+            frontend: true,
+            max_connections: 10_000,
+            attributes: String::new(),
+            comment: String::new(),
+        }
+    }
+}
+
 impl std::fmt::Debug for UserRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UserRow").field("username", &self.username).finish_non_exhaustive()

@@ -153,20 +153,11 @@ mod tests {
 
     fn row(password: &str, frontend: bool, backend: bool) -> UserRow {
         UserRow {
-            username: "app".into(),
-            password: password.into(),
-            active: true,
-            use_ssl: false,
             default_hostgroup: 3,
-            default_schema: None,
-            schema_locked: false,
-            transaction_persistent: true,
-            fast_forward: false,
+            max_connections: 7,
             backend,
             frontend,
-            max_connections: 7,
-            attributes: String::new(),
-            comment: String::new(),
+            ..UserRow::new("app", password)
         }
     }
 

@@ -122,22 +122,7 @@ impl wire::auth::Accounts for Everybody {
 }
 
 fn user(name: &str) -> UserRow {
-    UserRow {
-        username: name.to_owned(),
-        password: name.to_owned(),
-        active: true,
-        use_ssl: false,
-        default_hostgroup: 0,
-        default_schema: None,
-        schema_locked: false,
-        transaction_persistent: true,
-        fast_forward: false,
-        backend: true,
-        frontend: true,
-        max_connections: 10_000,
-        attributes: String::new(),
-        comment: String::new(),
-    }
+    UserRow::new(name, name)
 }
 
 fn server(fake: &Fake, max_connections: u32) -> ServerRow {
