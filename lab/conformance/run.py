@@ -148,7 +148,7 @@ def shown(left):
 
 
 def report(results, answers, options, problems):
-    """Prints the table; returns whether all is well."""
+    """Prints the table, and again below it what is wrong; returns whether all is well."""
     wrong = sum(result["unlisted"] + result["failed"] for result in results)
     print(f"\n{'client':<14}{'server':<10}{'checks':>8}{'local answers':>15}{'different':>11}")
     for result in results:
@@ -162,8 +162,9 @@ def report(results, answers, options, problems):
     if not options.check:
         ran = {(result["server"], result["client"]) for result in results}
         problems += [f"local_answers.json: no longer different: {entry}" for entry in answers.unused(ran)]
+    problems += [shown(result["left"]) for result in results if result["left"]]
     for problem in problems:
-        print(f"\n{problem}")
+        print(f"\n{problem.strip()}")
     return not wrong and not problems and bool(names)
 
 
