@@ -148,6 +148,14 @@ impl Cells<'_> {
         }
     }
 
+    /// As `optional_number`, where a negative number means the same as NULL: not set.
+    pub(crate) fn number_if_set<T: TryFrom<i64>>(&self, column: &str) -> Result<Option<T>, SqlError> {
+        match self.value(column)? {
+            ValueRef::Integer(..0) => Ok(None),
+            _ => self.optional_number(column),
+        }
+    }
+
     pub(crate) fn optional_flag(&self, column: &str) -> Result<Option<bool>, SqlError> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),

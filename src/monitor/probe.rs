@@ -248,7 +248,7 @@ impl Drop for Slot<'_> {
 /// statement asked for.
 fn died_idle(error: &WireError) -> bool {
     match error {
-        WireError::Closed | WireError::Malformed(_) => true,
+        WireError::Closed | WireError::Malformed(_) | WireError::Damaged(_) => true,
         WireError::Io(_) => !error.is_timeout(),
         WireError::Sql(error) => ends_connection(error.code),
         WireError::TooLarge { .. } | WireError::Tls(_) => false,

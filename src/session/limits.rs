@@ -56,13 +56,17 @@ fn inactivity(variables: &Variables) -> Option<SqlError> {
 
 /// What becomes of a client whose next command could not be read: the end that was reached, or the error itself.
 pub fn unread(client: &mut Channel, error: WireError, variables: &Variables) -> Result<Step, WireError> {
-    // Amid a packet it is slow, not idle.
-    if !error.is_timeout() || client.buffered() > 0 {
-        return Err(error);
-    }
-    // As servers number what they say unasked.
+    let told = match &error {
+        WireError::TooLarge { .. } => return Ok(Step::End(Some(SqlError::packet_too_large()))),
+        WireError::Malformed(_) => Some(SqlError::out_of_order()),
+        WireError::Damaged(_) => Some(SqlError::damaged_packet()),
+        // Amid a packet it is slow, not idle.
+        error if error.is_timeout() && client.buffered() == 0 => inactivity(variables),
+        _ => return Err(error),
+    };
+    // As servers number what they say unasked, or of what is no packet.
     client.reset_sequence();
-    Ok(Step::End(inactivity(variables)))
+    Ok(Step::End(told))
 }
 
 impl Session<'_> {
@@ -107,5 +111,29 @@ impl Session<'_> {
             }
             activity.hold.follow(&self.hold);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn what_cannot_be_read_is_called_by_its_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = Socket::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
+        let mut client = Channel::new(socket);
+        for (error, code) in [
+            (WireError::TooLarge { limit: 1 }, 1153),
+            (WireError::Malformed("packets out of order"), 1156),
+            (WireError::Damaged("compressed data is damaged"), 1157),
+        ] {
+            match unread(&mut client, error, &Variables::default()) {
+                Ok(Step::End(Some(told))) => assert_eq!(told.code, code),
+                _ => panic!("nothing is told instead of {code}"),
+            }
+        }
+        assert!(unread(&mut client, WireError::Closed, &Variables::default()).is_err());
     }
 }

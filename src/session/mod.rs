@@ -54,7 +54,7 @@ use wire::channel::Channel;
 use wire::login::{ServerOptions, login};
 use wire::reply::Reply;
 use wire::service::Accepted;
-use wire::{CapabilityFlags, SqlError, WireError};
+use wire::{CapabilityFlags, WireError};
 
 /// Longest pause between the pieces of one packet.
 const PARTIAL: Duration = Duration::from_secs(30);
@@ -146,12 +146,6 @@ fn converse(
             Ok(command) => {
                 session.begin(&command);
                 session.handle(&command)
-            }
-            Err(WireError::TooLarge { .. }) => Step::End(Some(SqlError::packet_too_large())),
-            Err(WireError::Malformed(_)) => {
-                // As servers number what answers no packet.
-                client.reset_sequence();
-                Step::End(Some(SqlError::out_of_order()))
             }
             Err(error) => limits::unread(client, error, &config.variables())?,
         };

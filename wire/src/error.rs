@@ -42,6 +42,10 @@ impl SqlError {
     pub fn out_of_order() -> Self {
         Self::new(1156, "08S01", "Got packets out of order")
     }
+    /// 1157: compressed data that cannot be decompressed.
+    pub fn damaged_packet() -> Self {
+        Self::new(1157, "08S01", "Couldn't uncompress communication packet")
+    }
 
     /// The payload of an ERR packet (MySQL protocol, ERR_Packet, CLIENT_PROTOCOL_41 form).
     pub(crate) fn to_payload(&self) -> Vec<u8> {
@@ -79,6 +83,9 @@ pub enum WireError {
     /// The peer sent something that is not the protocol.
     #[error("malformed packet: {0}")]
     Malformed(&'static str),
+    /// The peer sent compressed data that cannot be decompressed.
+    #[error("damaged packet: {0}")]
+    Damaged(&'static str),
     /// A packet is larger than the limit in force (bytes).
     #[error("packet larger than {limit} bytes")]
     TooLarge {

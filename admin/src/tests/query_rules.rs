@@ -34,6 +34,14 @@ fn a_row_is_read_and_shown_column_by_column() {
 }
 
 #[test]
+fn a_negative_number_means_not_set_where_proxysql_takes_it_so() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_query_rules (rule_id, destination_hostgroup, next_query_flagIN, mirror_flagOUT, mirror_hostgroup, \
+         gtid_from_hostgroup) VALUES (1, -1, -1, -1, -1, -1)");
+    assert_eq!(query_rules(&f).rules, [rows::QueryRuleRow::new(1)]);
+}
+
+#[test]
 fn columns_refuse_what_proxysql_refuses() {
     let f = fixture();
     for (columns, values) in [

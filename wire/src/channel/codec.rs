@@ -104,7 +104,7 @@ impl Decompression {
         })
     }
     pub(super) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, WireError> {
-        const CORRUPT: WireError = WireError::Malformed("compressed data is damaged");
+        const CORRUPT: WireError = WireError::Damaged("compressed data is damaged");
         match self {
             Self::Zlib(state) => {
                 let (read, written) = (state.total_in(), state.total_out());

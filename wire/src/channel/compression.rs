@@ -227,7 +227,7 @@ impl Packet {
         self.output_left = self.output_left.saturating_sub(step.written);
         let stuck = step == Step::default() && (self.input_left == 0 || !input.is_empty());
         if too_much || stuck || step.ended && (self.input_left > 0 || self.output_left > 0) {
-            return Err(WireError::Malformed("a compressed packet has another length than it says"));
+            return Err(WireError::Damaged("a compressed packet has another length than it says"));
         }
         Ok(step)
     }

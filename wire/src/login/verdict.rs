@@ -88,7 +88,7 @@ fn ok(login: &Login) -> Vec<u8> {
 
 /// Ends a login that is not the protocol: error 1043, or nothing to a client that has gone or says nothing.
 pub(super) fn refuse_garbage(channel: &mut Channel, error: WireError) -> WireError {
-    if matches!(error, WireError::Malformed(_) | WireError::TooLarge { .. }) {
+    if matches!(error, WireError::Malformed(_) | WireError::Damaged(_) | WireError::TooLarge { .. }) {
         // The reason is more use to the caller than what the client was told.
         let _ = refuse(channel, SqlError::new(1043, "08S01", "Bad handshake"));
         channel.close_gently(GOODBYE);
