@@ -43,7 +43,7 @@ use waiters::Waiters;
 use wire::backend::Backend;
 
 /// A free connection that was idle for longer is looked at before it is used again.
-const TRUSTED_IDLE: Duration = Duration::from_millis(100);
+pub const TRUSTED_IDLE: Duration = Duration::from_millis(100);
 
 /// Hostgroups and pools, shared by sessions, monitor, blue/green workers and admin.
 pub struct Backends {
@@ -83,12 +83,14 @@ impl Backends {
         quit_all(trash);
         result
     }
-    /// Takes a connection of a hostgroup that fits `want`, or the right to open one.
+    /// Takes a connection of a hostgroup that fits `want`, or the right to open one. A connection is looked at before it is given
+    /// out, unless it was idle for less than `trusted`.
     pub fn lease(
         self: &Arc<Self>,
         hostgroup: HostgroupId,
         want: &Want,
         now: Instant,
+        trusted: Duration,
     ) -> Result<Offer, Refusal> {
         loop {
             let mut trash = Vec::new();
@@ -101,7 +103,7 @@ impl Backends {
                 }
                 Acquired::Reuse(slot, connection, idle) => {
                     let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
-                    if idle < TRUSTED_IDLE || lease.is_quiet() {
+                    if idle < trusted || lease.is_quiet() {
                         return Ok(Offer::Ready(lease));
                     }
                 }

@@ -100,8 +100,8 @@ impl Session<'_> {
         let (count, name) = only_count(sql)?;
         Some(self.counts.answer(count, name))
     }
-    /// Sends a command to a server. It is sent a second time only if the first was cut short by a failing write: a command
-    /// that a server has not whole it cannot have executed.
+    /// Sends a command to a server. It is sent a second time only if it did not get there whole, so that the server cannot have
+    /// executed it: here if a write failed, otherwise as [`Session::pass_on`] finds.
     pub(super) fn send(
         &mut self,
         command: Command,
@@ -112,22 +112,22 @@ impl Session<'_> {
         if let Err(step) = self.leave_unusable() {
             return step;
         }
-        let held = self.lease.is_some() && self.must_keep();
-        let mut again = true;
+        let reads = statement.reads_counts || statement.reads_diagnostics;
+        let mut replaceable = !(self.repeats || reads || self.lease.is_some() && self.is_bound());
         loop {
             if let Err(step) = self.connected(&statement) {
                 return step;
             }
-            match self.write(&message) {
+            match self.bring_readable(&statement).and_then(|()| self.write(&message)) {
                 Ok(sent) if ResponseTracker::expects_answer(command) => {
-                    return Step::Relay(Pending { command, statement, role, sent });
+                    return Step::Relay(Pending { command, statement, role, sent, replaceable });
                 }
                 Ok(_) => return Step::Silent,
                 Err(WireError::Sql(error)) => return self.refused(error),
-                Err(error) if held || !again => return self.lost(&error),
+                Err(error) if !replaceable => return self.lost(&error),
                 Err(_) => self.drop_lease(),
             }
-            again = false;
+            replaceable = false;
         }
     }
     /// Writes a command to the connection in hand; returns its length in bytes.

@@ -19,6 +19,7 @@ mod own_status;
 mod prepared;
 mod processlist;
 mod registry;
+mod repeat;
 mod route;
 mod schema;
 mod set_option;
@@ -150,7 +151,7 @@ fn converse(
             Err(error) => limits::unread(client, error, &config.variables())?,
         };
         let step = match step {
-            Step::Relay(pending) => session.relay(client, pending),
+            Step::Relay(pending) => session.pass_on(client, pending),
             Step::ChangeUser(argument) => {
                 session.change_user(client, &argument, options, accounts)?;
                 Step::Silent
@@ -167,7 +168,7 @@ fn converse(
                 return Ok(());
             }
             Step::End(None) => return Ok(()),
-            Step::Silent | Step::Relay(_) | Step::ChangeUser(_) => {}
+            Step::Silent | Step::Again | Step::Relay(_) | Step::ChangeUser(_) => {}
         }
     }
 }

@@ -29,8 +29,9 @@ pub struct Route {
     active: bool,
     client: Box<str>,
     proxy: Option<SocketAddr>,
-    /// The flag that the next statement's rules begin with.
+    /// The flag that the next statement's rules begin with, and the one that those of the statement at hand began with.
     flag: u32,
+    flag_before: u32,
     /// Digest of the statement at hand.
     digest: Vec<u8>,
     counted: Option<Counted>,
@@ -77,6 +78,7 @@ impl Route {
             client: client.to_string().into(),
             proxy,
             flag: 0,
+            flag_before: 0,
             digest: Vec::new(),
             counted: None,
             timeout: None,
@@ -86,9 +88,14 @@ impl Route {
     }
     /// Before each command.
     pub fn begin(&mut self) {
+        self.flag_before = self.flag;
         self.counted = None;
         self.timeout = None;
         self.ignores_variables = false;
+    }
+    /// Before a command that came before.
+    pub fn go_back(&mut self) {
+        self.flag = self.flag_before;
     }
     /// The session starts anew.
     pub fn restart(&mut self) {
@@ -203,7 +210,7 @@ impl Session<'_> {
         statement: &Statement,
     ) -> Result<(), Step> {
         self.route.timeout = timeout.filter(|&ms| ms != 0).map(|ms| Duration::from_millis(ms.into()));
-        if let Some(ms) = delay {
+        if let Some(ms) = delay.filter(|_| !self.repeats) {
             hold_back(&self.socket, &self.registered.entry, Duration::from_millis(ms.into()))?;
         }
         if !(statement.reads_diagnostics || statement.reads_counts) {

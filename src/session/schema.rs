@@ -4,7 +4,7 @@
 use super::Sessions;
 use crate::config::User;
 use crate::hostgroups::HostgroupId;
-use crate::pool::{Identity, Lease, Offer, Profile, Want};
+use crate::pool::{Identity, Lease, Offer, Profile, TRUSTED_IDLE, Want};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ impl Sessions {
     /// One attempt without a wait for other sessions. `None`: nobody can say.
     fn open(&self, hostgroup: HostgroupId, want: &Want) -> Option<Result<Lease, SqlError>> {
         let deadline = Instant::now() + self.config.variables().connect_timeout_server;
-        let mut lease = match self.backends.lease(hostgroup, want, Instant::now()).ok()? {
+        let mut lease = match self.backends.lease(hostgroup, want, Instant::now(), TRUSTED_IDLE).ok()? {
             Offer::Ready(lease) => lease,
             Offer::Open(ticket) => match ticket.open(want, deadline) {
                 Ok(lease) => lease,

@@ -45,7 +45,11 @@ impl Session<'_> {
                 self.unpark();
                 Step::Silent
             }
-            Relayed::Unanswered(error) => self.lost(&error),
+            Relayed::Unanswered(error) => {
+                // A server that has asked for a file has read its command.
+                let closed = matches!(error, WireError::Closed) && volume.received == 0;
+                if closed && self.part_unread(&pending) { Step::Again } else { self.lost(&error) }
+            }
             Relayed::Truncated(error) => {
                 lease.log_loss("amid an answer", &error);
                 self.drop_lease();

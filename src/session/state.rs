@@ -31,7 +31,7 @@ use super::statements::Statements;
 use super::wait::{Failure, Patience, acquire, readable_within};
 use crate::config::{Kept, User};
 use crate::hostgroups::HostgroupId;
-use crate::pool::{Lease, Profile, Want};
+use crate::pool::{Lease, Profile, TRUSTED_IDLE, Want};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ use wire::backend::SURPLUS;
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
-use wire::{CapabilityFlags, Command, SqlError, StatusFlags};
+use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
@@ -53,6 +53,8 @@ pub enum Step {
     Relay(Pending),
     /// COM_CHANGE_USER, with its argument.
     ChangeUser(Vec<u8>),
+    /// The server cannot have read the command: it is to be sent again.
+    Again,
     /// The command has no answer.
     Silent,
     /// The connection ends, with an error if there is one to tell.
@@ -75,6 +77,8 @@ pub struct Pending {
     pub(super) statement: Statement,
     pub(super) role: Role,
     pub(super) sent: u64,
+    /// Another connection would have done as well.
+    pub(super) replaceable: bool,
 }
 
 /// What the answer to a command means beside what it says: statements are named by the client's ids.
@@ -146,6 +150,8 @@ pub struct Session<'a> {
     /// What ROW_COUNT() and FOUND_ROWS() are.
     pub(super) counts: Counts,
     pub(super) route: Route,
+    /// The command at hand is sent for the second time.
+    pub(super) repeats: bool,
     /// How often COM_CHANGE_USER was refused on the client's connection.
     pub(super) refused_changes: u8,
 }
@@ -190,6 +196,7 @@ impl<'a> Session<'a> {
             statements: Statements::default(),
             counts: Counts::default(),
             route,
+            repeats: false,
             refused_changes: 0,
         })
     }
@@ -214,7 +221,7 @@ impl<'a> Session<'a> {
         }
     }
     /// The connection in hand, or a new one that carries what the session has set.
-    pub(super) fn connected(&mut self, statement: &Statement) -> Result<&mut Lease, Step> {
+    pub(super) fn connected(&mut self, statement: &Statement) -> Result<(), Step> {
         self.lease_for(self.hostgroup);
         if self.lease.is_none() {
             let reads = statement.reads_counts || statement.reads_diagnostics || statement.reads_insert_id;
@@ -232,6 +239,10 @@ impl<'a> Session<'a> {
         if let Some(peer) = self.lease.as_ref().and_then(Lease::peer) {
             self.registered.entry.runs_on(peer, self.hostgroup);
         }
+        Ok(())
+    }
+    /// Makes what a statement reads of the one before it the session's own, on the connection in hand.
+    pub(super) fn bring_readable(&mut self, statement: &Statement) -> Result<(), WireError> {
         let opaque = matches!(
             statement.effect,
             Effect::Hold(Reason::Procedure | Reason::PreparedText | Reason::State)
@@ -240,20 +251,17 @@ impl<'a> Session<'a> {
         let is_null = self.want.profile.get("sql_auto_is_null") == Some("'ON'");
         // To ask for the id would change what the counts are.
         let askable = !statement.reads_counts || self.hold.unproven_insert_id.is_none();
-        if (statement.reads_insert_id || opaque || is_null)
-            && askable
-            && !self.hold.own_insert_id
-            && let Err(error) = self.bring_insert_id()
-        {
-            return Err(self.lost(&error));
+        if (statement.reads_insert_id || opaque || is_null) && askable && !self.hold.own_insert_id {
+            self.bring_insert_id()?;
         }
-        if statement.reads_diagnostics
-            && !self.hold.own_diagnostics
-            && let Err(error) = self.clear_diagnostics()
-        {
-            return Err(self.lost(&error));
+        if statement.reads_diagnostics && !self.hold.own_diagnostics {
+            self.clear_diagnostics()?;
         }
-        self.lease.as_mut().ok_or(Step::End(None))
+        Ok(())
+    }
+    /// Whether something would be lost with the connection in hand.
+    pub(super) fn is_bound(&self) -> bool {
+        self.hold.reasons.leave_something() || self.in_transaction() || self.hold.unknown_insert_id
     }
     /// Takes the connection that was given back last, if nobody has used it since.
     pub(super) fn reclaim(&mut self) -> bool {
@@ -286,7 +294,8 @@ impl<'a> Session<'a> {
         let kept = self.take_kept();
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
-        let patience = Patience { limits: &self.variables, start: self.started };
+        let trusted = if self.repeats { Duration::ZERO } else { TRUSTED_IDLE };
+        let patience = Patience { limits: &self.variables, start: self.started, trusted };
         let (backends, entry) = (&self.shared.backends, &self.registered.entry);
         acquire(backends, self.hostgroup, want, kept, &self.socket, entry, patience).map_err(Step::from)
     }

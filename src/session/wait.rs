@@ -34,6 +34,8 @@ pub struct Patience<'a> {
     pub limits: &'a Variables,
     /// When the statement came.
     pub start: Instant,
+    /// How long a connection may have been idle that is not looked at.
+    pub trusted: Duration,
 }
 
 /// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max. `kept`: one
@@ -47,7 +49,7 @@ pub fn acquire(
     entry: &Entry,
     patience: Patience<'_>,
 ) -> Result<Lease, Failure> {
-    let Patience { limits, start } = patience;
+    let Patience { limits, start, trusted } = patience;
     let deadline = start + limits.connect_timeout_server_max;
     Search {
         backends,
@@ -58,6 +60,7 @@ pub fn acquire(
         entry,
         limits,
         start,
+        trusted,
         deadline,
         waiter: None,
         unavailable: None,
@@ -75,6 +78,7 @@ struct Search<'a> {
     entry: &'a Entry,
     limits: &'a Variables,
     start: Instant,
+    trusted: Duration,
     deadline: Instant,
     waiter: Option<Waiter>,
     /// Why there was no server when it looked last.
@@ -106,7 +110,7 @@ impl Search<'_> {
         if self.waiter.as_ref().is_some_and(|waiter| !waiter.may_look()) {
             self.pause(LOOK_AGAIN)?;
         }
-        match self.backends.lease(self.hostgroup, self.want, now) {
+        match self.backends.lease(self.hostgroup, self.want, now, self.trusted) {
             Ok(Offer::Ready(lease)) => Ok(Some(lease)),
             Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
                 Ok(lease) => Ok(Some(lease)),

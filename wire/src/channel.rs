@@ -30,9 +30,12 @@ pub struct Channel {
     end: usize,
     output: Vec<u8>,
     sequence: u8,
+    /// The command that was read last, while the buffer still has it.
+    command: Option<Extent>,
 }
 
 /// Where a packet lies in the read buffer.
+#[derive(Clone, Copy)]
 struct Extent {
     start: usize,
     end: usize,
@@ -62,6 +65,7 @@ impl Channel {
             end: 0,
             output: Vec::new(),
             sequence: 0,
+            command: None,
         }
     }
     /// The stream below.
@@ -117,9 +121,17 @@ impl Channel {
             compression.restart();
         }
         let packet = self.receive(limit, partial, Headers::Keep)?;
+        self.command = Some(packet);
+        Ok(self.command_at(packet))
+    }
+    /// The command that was read last, once more; `None` if something was read since.
+    pub fn last_command(&self) -> Option<RawCommand<'_>> {
+        self.command.map(|packet| self.command_at(packet))
+    }
+    fn command_at(&self, packet: Extent) -> RawCommand<'_> {
         let framed = self.input.get(packet.start..packet.end).unwrap_or_default();
         let head = framed.get(HEADER..HEADER + packet.first).unwrap_or_default();
-        Ok(RawCommand { framed, head, length: packet.length })
+        RawCommand { framed, head, length: packet.length }
     }
 
     fn receive(&mut self, limit: usize, partial: Duration, headers: Headers) -> Result<Extent, WireError> {
@@ -200,6 +212,7 @@ impl Channel {
     }
     /// Makes the buffer hold at least `wanted` bytes from `start` on, and at least one more than it has.
     fn make_room(&mut self, wanted: usize) {
+        self.command = None;
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
@@ -325,6 +338,7 @@ impl Channel {
     }
     /// Frees buffer memory beyond what an idle connection needs.
     pub fn shrink(&mut self) {
+        self.command = None;
         if self.input.len() > IDLE_BUFFER && self.end - self.start <= IDLE_BUFFER {
             self.input.copy_within(self.start..self.end, 0);
             self.end -= self.start;

@@ -119,6 +119,17 @@ impl Socket {
         // The peer may have gone first; then there is nothing left to end.
         let _ = self.0.stream.shutdown(how);
     }
+    /// Whether the peer's system has reset the connection, or does so `within` a time. Once the stream has come to its end, that is
+    /// its answer to bytes for which the peer had no reader any more.
+    pub fn is_reset(&self, within: Duration) -> bool {
+        let mut descriptors = [PollFd::new(&self.0.stream, PollFlags::empty())];
+        let within = Timespec::try_from(within).unwrap_or_default();
+        let [seen] = match poll(&mut descriptors, Some(&within)) {
+            Ok(_) => descriptors,
+            Err(_) => return false,
+        };
+        seen.revents().contains(PollFlags::ERR)
+    }
     /// Whether both directions are closed, as [`Socket::shutdown`] leaves them. A peer that has only ended its own may
     /// still read an answer.
     pub fn is_cut(&self) -> bool {
@@ -275,6 +286,19 @@ pub(crate) mod tests {
         other.shutdown(Shutdown::Both);
         assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
         assert!(client.is_cut());
+    }
+
+    #[test]
+    fn bytes_for_which_there_is_no_reader_are_answered_by_a_reset() {
+        let (mut client, mut server) = pair();
+        client.write_all(b"x").unwrap();
+        server.read_exact(&mut [0]).unwrap();
+        drop(server);
+        assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
+        assert!(!client.is_reset(Duration::ZERO), "what was sent was read");
+        client.write_all(b"x").unwrap();
+        assert!(client.is_reset(Duration::from_secs(10)));
+        assert_eq!(client.read(&mut [0; 4]).unwrap(), 0, "it is an end still");
     }
 
     #[test]

@@ -93,6 +93,48 @@ fn a_connection_that_the_server_closed_is_not_used_again() {
 }
 
 #[test]
+fn a_connection_that_the_server_closes_as_it_is_taken_costs_no_statement() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("SET sql_mode='ANSI'").unwrap();
+    let prepared = client.prep("SELECT LENGTH abcd").unwrap();
+    for sql in ["SELECT LENGTH abc", "INSERT 1", "SELECT LAST_INSERT_ID()"] {
+        world.await_pool(0, 1);
+        world.fake.control.cut_all();
+        client.query_drop(sql).unwrap();
+        let sent = world.fake.control.texts();
+        assert_eq!(sent.iter().filter(|text| *text == sql).count(), 1, "{sent:?}");
+    }
+    world.await_pool(0, 1);
+    world.fake.control.cut_all();
+    client.exec_drop(&prepared, ()).unwrap();
+    assert_eq!(value(&mut client, "SELECT SETTINGS"), "sql_mode='ANSI'", "what the session has set is there");
+}
+
+#[test]
+fn a_server_that_closes_every_connection_costs_no_statement() {
+    let world = World::new();
+    let mut clients = [(); 3].map(|()| world.client());
+    clients.iter_mut().for_each(|client| client.query_drop("BEGIN").unwrap());
+    clients.iter_mut().for_each(|client| client.query_drop("COMMIT").unwrap());
+    world.await_pool(0, 3);
+    world.fake.control.cut_all();
+    assert_eq!(value(&mut clients[0], "SELECT LENGTH abc"), "3");
+}
+
+#[test]
+fn what_is_lost_with_a_connection_is_told() {
+    let world = World::new();
+    for begin in ["BEGIN", "SET @a = 1"] {
+        let mut client = world.client();
+        client.query_drop(begin).unwrap();
+        world.fake.control.cut_all();
+        assert_eq!(refused(&mut client, "SELECT LENGTH abc").0, 2013, "{begin}");
+    }
+    assert!(!world.fake.control.texts().contains(&"SELECT LENGTH abc".to_owned()));
+}
+
+#[test]
 fn a_server_that_is_not_there_is_tried_again_then_shunned() {
     let world = World::with(10, |variables| {
         variables.connect_timeout_server_max = Duration::from_millis(300);

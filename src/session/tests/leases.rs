@@ -338,7 +338,7 @@ fn waiters_released_at_once_keep_to_max_connections() {
         for _ in 0..WAITERS {
             let (world, client, want, variables) = (&world, &client, &want, &variables);
             let (entry, most, served) = (&registered.entry, &most, &served);
-            let patience = Patience { limits: variables, start: Instant::now() };
+            let patience = Patience { limits: variables, start: Instant::now(), trusted: Duration::ZERO };
             let wait = move || {
                 let lease = acquire(&world.backends, 0, want, None, client, entry, patience).unwrap();
                 most.fetch_max(world.used() as usize, Ordering::SeqCst);
