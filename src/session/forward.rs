@@ -3,15 +3,18 @@
 use super::infile::{self, pass_file};
 use wire::WireError;
 use wire::channel::Channel;
-use wire::tracker::{Fed, Outcome, Progress, ResponseTracker};
+use wire::tracker::{Broken, Fed, Outcome, Progress, ResponseTracker};
+
+/// Why a server is given up that says no more.
+const STALLED: WireError = WireError::Malformed("an answer that stops within a packet");
 
 /// How passing on an answer ended.
 pub enum Relayed {
     /// The client has all of it. What the server said beyond it is still in its channel.
     Done(Outcome),
-    /// The server failed before the client was told anything.
-    Unanswered(WireError),
-    /// The server failed in the middle of its answer, so that the client's stream is beyond repair.
+    /// The server failed where the client can be told: the next packet may be an error.
+    Lost(WireError),
+    /// The server failed in the middle of a packet, or where no error can stand, so that the client's stream is beyond repair.
     Truncated(WireError),
     /// The client failed, or took nothing for its time limit; the rest of the answer is still to come.
     ClientLost,
@@ -26,6 +29,8 @@ pub enum Relayed {
 pub enum Pause {
     /// The time limit of the server's socket has passed without a byte.
     Silence,
+    /// The same, where a server has no reason to pause.
+    Stall,
     /// Part of the answer was passed on, and more is to come.
     MoreToCome,
 }
@@ -37,6 +42,8 @@ pub enum Tick {
     Continue,
     /// Give the answer up.
     Cancel,
+    /// Give the server up.
+    GiveUp,
 }
 
 /// Bytes of an answer.
@@ -70,15 +77,20 @@ pub fn relay(
                     }
                     Err(infile::Failed::Client) => break Relayed::ClientLost,
                     Err(infile::Failed::OutOfOrder) => break Relayed::OutOfOrder,
-                    Err(infile::Failed::Server(error)) => break Relayed::Unanswered(error),
+                    Err(infile::Failed::Server(error)) => break Relayed::Lost(error),
                 }
             }
             Err(Failed::Client) => break Relayed::ClientLost,
-            Err(Failed::Server(error)) if error.is_timeout() => Pause::Silence,
-            Err(Failed::Server(error)) => break failed(error, volume.sent - before_file),
+            Err(Failed::Server(error)) if error.is_timeout() => match tracker.is_amid() {
+                true => Pause::Stall,
+                false => Pause::Silence,
+            },
+            Err(Failed::Server(error)) => break failed(client, tracker, error, volume.sent - before_file),
         };
-        if tick(pause) == Tick::Cancel {
-            break Relayed::Cancelled;
+        match tick(pause) {
+            Tick::Continue => {}
+            Tick::Cancel => break Relayed::Cancelled,
+            Tick::GiveUp => break failed(client, tracker, STALLED, volume.sent - before_file),
         }
     };
     (end, volume)
@@ -90,11 +102,13 @@ enum Failed {
     Server(WireError),
 }
 
-fn failed(error: WireError, told: u64) -> Relayed {
-    match told {
-        0 => Relayed::Unanswered(error),
-        _ => Relayed::Truncated(error),
+/// What is left when the server has failed: the client's stream is made ready for an error, if one can be told.
+fn failed(client: &mut Channel, mut tracker: ResponseTracker<'_>, error: WireError, told: u64) -> Relayed {
+    if told > 0 {
+        let Some(number) = tracker.break_off(client.output()) else { return Relayed::Truncated(error) };
+        client.set_sequence(number);
     }
+    Relayed::Lost(error)
 }
 
 /// Passes on what one read from the server gives.
@@ -106,17 +120,12 @@ fn pass(
 ) -> Result<Progress, Failed> {
     let bytes = server.fill().map_err(Failed::Server)?;
     let queued = client.queued();
-    let Fed { progress, rewritten } = match tracker.feed(bytes, client.output()) {
-        Ok(fed) => fed,
-        Err(error) => {
-            // What was made of these bytes so far is no packet.
-            client.output().truncate(queued);
-            return Err(Failed::Server(error));
+    let (rewritten, used, progress) = match tracker.feed(bytes, client.output()) {
+        Ok(Fed { progress: Progress::More, rewritten }) => (rewritten, bytes.len(), Ok(Progress::More)),
+        Ok(Fed { progress: progress @ (Progress::Done(used) | Progress::FileWanted(used)), rewritten }) => {
+            (rewritten, used, Ok(progress))
         }
-    };
-    let used = match progress {
-        Progress::More => bytes.len(),
-        Progress::Done(used) | Progress::FileWanted(used) => used,
+        Err(Broken { error, used, rewritten }) => (rewritten, used, Err(Failed::Server(error))),
     };
     let (written, length) = match rewritten {
         true => {
@@ -129,5 +138,51 @@ fn pass(
     volume.received += used as u64;
     volume.sent += length as u64;
     server.consume(used);
-    Ok(progress)
+    progress
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+    use wire::socket::Socket;
+    use wire::tracker::Sides;
+    use wire::{CapabilityFlags, Command};
+
+    /// The relay's end of a connection, and the other one.
+    fn pair() -> (Channel, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let near = Socket::new(listener.accept().unwrap().0).unwrap();
+        near.set_timeouts(Some(Duration::from_millis(1)), None);
+        (Channel::new(near), far)
+    }
+
+    #[test]
+    fn a_server_that_stops_within_a_packet_may_be_given_up() {
+        // The column count; a definition or its beginning; a row or its beginning.
+        let row = b"\x01\0\0\x01\x01\x05\0\0\x02\x03defx\x02\0\0\x03\x01x";
+        for (said, stalls, can_be_told) in
+            [(&row[..2], true, true), (&row[..5], true, false), (&row[..19], true, false), (row, false, true)]
+        {
+            let (mut client, mut program) = pair();
+            let (mut server, mut database) = pair();
+            database.write_all(said).unwrap();
+            let sides = Sides::same(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+            let tracker = ResponseTracker::new(Command::COM_QUERY, sides);
+            let mut seen = None;
+            let (end, volume) = relay(&mut client, &mut server, tracker, |pause| {
+                seen = Some(pause).filter(|pause| *pause != Pause::MoreToCome);
+                if seen.is_some() { Tick::GiveUp } else { Tick::Continue }
+            });
+            let expected = if stalls { Pause::Stall } else { Pause::Silence };
+            assert_eq!(seen, Some(expected), "{said:?}");
+            assert_eq!(matches!(end, Relayed::Lost(_)), can_be_told, "{said:?}");
+            let mut told = vec![0; volume.sent as usize];
+            program.read_exact(&mut told).unwrap();
+            assert!(row.starts_with(&told));
+        }
+    }
 }

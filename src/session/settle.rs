@@ -45,7 +45,7 @@ impl Session<'_> {
                 self.unpark();
                 Step::Silent
             }
-            Relayed::Unanswered(error) => {
+            Relayed::Lost(error) => {
                 // A server that has asked for a file has read its command.
                 let closed = matches!(error, WireError::Closed) && volume.received == 0;
                 if closed && self.part_unread(&pending) { Step::Again } else { self.lost(&error) }

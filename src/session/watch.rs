@@ -14,6 +14,8 @@ use rustix::net::{SendFlags, send};
 use std::time::{Duration, Instant};
 use wire::socket::Socket;
 
+/// How long a server may pause where it has no reason to.
+const LONGEST_STALL: Duration = Duration::from_secs(30);
 /// Pause between attempts to kill a statement.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -25,6 +27,22 @@ pub struct Watch<'a> {
     /// When the statement is to be killed.
     deadline: Option<Instant>,
     probed: bool,
+    stall: Stall,
+}
+
+/// Since when the server pauses where it has no reason to.
+#[derive(Default)]
+struct Stall(Option<Instant>);
+
+impl Stall {
+    /// Takes note of a pause; true if it has been too long.
+    fn note(&mut self, pause: Pause, now: Instant) -> bool {
+        if pause != Pause::Stall {
+            *self = Self::default();
+            return false;
+        }
+        now.saturating_duration_since(*self.0.get_or_insert(now)) >= LONGEST_STALL
+    }
 }
 
 /// What can be known of a client that is not read from.
@@ -44,14 +62,18 @@ impl<'a> Watch<'a> {
         client: &'a Socket,
         deadline: Option<Instant>,
     ) -> Self {
-        Self { shared, entry, client, deadline, probed: false }
+        Self { shared, entry, client, deadline, probed: false, stall: Stall::default() }
     }
     /// What the relay does next.
     pub fn tick(&mut self, pause: Pause) -> Tick {
         match pause {
-            Pause::Silence => self.silent(),
             // The client is there: it takes the answer.
-            Pause::MoreToCome => self.going_on(),
+            Pause::MoreToCome => {
+                self.stall = Stall::default();
+                self.going_on()
+            }
+            pause if self.stall.note(pause, Instant::now()) => Tick::GiveUp,
+            _ => self.silent(),
         }
     }
     fn silent(&mut self) -> Tick {
@@ -183,6 +205,16 @@ mod tests {
         eventually("the end is seen", || presence(&socket) == Presence::HalfClosed);
         ask(&socket);
         eventually("the answer is a reset", || presence(&socket) == Presence::Gone);
+    }
+
+    #[test]
+    fn a_server_may_pause_between_packets_for_as_long_as_it_likes() {
+        let (mut stall, start) = (Stall::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert!(!stall.note(Pause::Stall, at(0)) && !stall.note(Pause::Stall, at(29)));
+        assert!(!stall.note(Pause::Silence, at(30)) && !stall.note(Pause::Silence, at(3600)));
+        assert!(!stall.note(Pause::Stall, at(3601)) && !stall.note(Pause::Stall, at(3630)));
+        assert!(stall.note(Pause::Stall, at(3631)));
     }
 
     #[test]

@@ -70,10 +70,35 @@ fn a_server_that_dies_behind_a_file_of_the_client_costs_the_statement_alone() {
 }
 
 #[test]
-fn a_server_that_dies_amid_its_answer_ends_the_client() {
+fn a_server_that_dies_between_rows_costs_the_statement_alone() {
     let world = World::new();
     let mut client = world.client();
-    let rows: Result<Vec<String>, _> = client.query("SELECT HALF");
+    for sql in ["SELECT HALF", "SELECT NONSENSE"] {
+        let rows: Result<Vec<String>, _> =
+            client.query_iter(sql).unwrap().map(|row| row.map(mysql::from_row)).collect();
+        assert!(matches!(rows, Err(mysql::Error::MySqlError(error)) if error.code == 2013), "{sql}");
+        world.await_pool(0, 0);
+        assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3");
+    }
+    client.query_drop("SET @a = 1").unwrap();
+    assert!(client.query::<String, _>("SELECT HALF").is_err());
+    assert!(client.query_drop("SELECT ID").is_err(), "what was set is lost, and the session with it");
+}
+
+#[test]
+fn a_result_has_so_many_columns_and_no_more() {
+    let world = World::new();
+    let mut client = world.client();
+    assert_eq!(refused(&mut client, "SELECT COLUMNS").0, 2013);
+    world.await_pool(0, 0);
+    assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3");
+}
+
+#[test]
+fn a_server_that_dies_within_a_row_ends_the_client() {
+    let world = World::new();
+    let mut client = world.client();
+    let rows: Result<Vec<String>, _> = client.query("SELECT TORN");
     assert!(rows.is_err());
     assert!(client.query_drop("SELECT ID").is_err());
     eventually("the client is gone", || world.front.connections() == 0);

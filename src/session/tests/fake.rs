@@ -311,6 +311,15 @@ impl<'a> Conversation<'a> {
             }
             // Behind the answer, in one write with it, an error that answers nothing.
             "GOODBYE" => self.channel.write_raw(&[ONE_ROW, UNASKED].concat()),
+            // A row and a half.
+            "TORN" => {
+                self.channel.write_raw(&[&ONE_ROW[..39], b"\x02\0\0\x04\x01"].concat())?;
+                Err(WireError::Closed)
+            }
+            // More columns than there can be.
+            "COLUMNS" => self.channel.write_raw(b"\x09\0\0\x01\xFE\0\0\0\0\0\0\0\x01"),
+            // A row, and what does not follow it.
+            "NONSENSE" => self.channel.write_raw(&[&ONE_ROW[..39], b"\x02\0\0\x0C\x01x"].concat()),
             "HALF" => {
                 let mut rows = self.reply().rows(&[Column::text("x")])?;
                 for _ in 0..100 {

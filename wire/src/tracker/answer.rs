@@ -53,6 +53,8 @@ pub(super) enum Said {
 }
 
 const CURSOR: StatusFlags = StatusFlags::SERVER_STATUS_CURSOR_EXISTS;
+/// Most columns of a result: a prepared statement has room for the number of no more, and servers have fewer.
+const MOST_COLUMNS: u64 = u16::MAX as u64;
 /// Longest packet that is read, in bytes: far beyond any OK, EOF or ERR.
 const LONGEST_READ: usize = 4 << 20;
 /// Longest row that can wait for what comes after it, in bytes.
@@ -106,6 +108,16 @@ impl Answer {
     }
     pub(super) fn wants_file(&self) -> bool {
         self.phase == Phase::File
+    }
+    /// Whether the next packet may be an error.
+    pub(super) fn may_fail(&self) -> bool {
+        use Phase::*;
+        matches!(self.phase, Result | Rows | Fields | Prepare | Verdict | Text)
+    }
+    /// Whether more definitions are to come, or the EOF after them.
+    pub(super) fn is_amid_definitions(&self) -> bool {
+        use Phase::*;
+        matches!(self.phase, Columns(_) | ColumnsEnd | Prepared { .. } | PreparedEnd { .. })
     }
     /// The client has sent the file.
     pub(super) fn resume(&mut self) {
@@ -181,6 +193,9 @@ impl Answer {
             }
             (Phase::Result, _) => match Fields::new(payload).lenenc_int()? {
                 0 => Err(WireError::Malformed("a result set without columns")),
+                count if count > MOST_COLUMNS => {
+                    Err(WireError::Malformed("a result set of more than 65,535 columns"))
+                }
                 count => self.plain(Phase::Columns(count)),
             },
             (Phase::ColumnsEnd, 0xFE) => {

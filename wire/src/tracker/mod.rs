@@ -32,6 +32,8 @@ pub struct ResponseTracker<'a> {
     kept: Vec<u8>,
     /// Bytes fed, until the number of the first packet was among them.
     fed: usize,
+    /// The client has spoken last, in a command or a file of however many packets: the server's number goes on from its.
+    client_spoke: bool,
 }
 
 /// What the bytes fed so far amount to.
@@ -56,6 +58,17 @@ pub struct Fed {
     pub rewritten: bool,
 }
 
+/// The server has said what does not belong into the answer.
+#[derive(Debug)]
+pub struct Broken {
+    /// What is wrong.
+    pub error: WireError,
+    /// After this many of the bytes just fed, all of which belong to the answer.
+    pub used: usize,
+    /// As in [`Fed`].
+    pub rewritten: bool,
+}
+
 impl<'a> ResponseTracker<'a> {
     /// For the answer to `command`.
     pub fn new(command: Command, sides: Sides<'a>) -> Self {
@@ -67,6 +80,7 @@ impl<'a> ResponseTracker<'a> {
             sequence: 0,
             kept: Vec::new(),
             fed: 0,
+            client_spoke: true,
         }
     }
     /// Whether the command has an answer at all (COM_STMT_CLOSE, COM_STMT_SEND_LONG_DATA and COM_QUIT have none).
@@ -76,18 +90,41 @@ impl<'a> ResponseTracker<'a> {
     /// Feeds the next bytes as they came from the server, in any chunking. Sequence numbers may be changed in place; what
     /// changes the length goes to `out` with all the rest of these bytes. A packet that comes in pieces and may have to
     /// change is held back until it is complete.
-    pub fn feed(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<Fed, WireError> {
-        self.check_first_number(bytes)?;
+    pub fn feed(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<Fed, Broken> {
+        let first = self.check_first_number(bytes);
         let mut chunk = Chunk::new(bytes, out);
         self.answer.resume();
-        let done = self.feed_chunk(&mut chunk)?;
+        let fed = first.and_then(|()| self.feed_chunk(&mut chunk));
         let used = chunk.used();
-        let progress = match (done, self.answer.wants_file()) {
-            (false, _) => Progress::More,
-            (true, true) => Progress::FileWanted(used),
-            (true, false) => Progress::Done(used),
+        let rewritten = chunk.finish();
+        let progress = match fed {
+            Err(error) => return Err(Broken { error, used, rewritten }),
+            Ok(false) => Progress::More,
+            Ok(true) if self.answer.wants_file() => {
+                self.client_spoke = true;
+                Progress::FileWanted(used)
+            }
+            Ok(true) => Progress::Done(used),
         };
-        Ok(Fed { progress, rewritten: chunk.finish() })
+        Ok(Fed { progress, rewritten })
+    }
+    /// Whether the server is in the middle of a packet, or of definitions, which it sends together: it has no reason to pause.
+    pub fn is_amid(&self) -> bool {
+        self.is_amid_packet() || !self.kept.is_empty() || self.answer.is_amid_definitions()
+    }
+    fn is_amid_packet(&self) -> bool {
+        self.passing > 0 || self.continued
+    }
+    /// Prepares for an error that takes the place of all that is to come, because the server is lost: what the client must have
+    /// before it goes to `out`. Returns the error's number; `None` where the client could not take it for one.
+    pub fn break_off(&mut self, out: &mut Vec<u8>) -> Option<u8> {
+        if self.is_amid_packet() || !self.answer.may_fail() {
+            return None;
+        }
+        let mut chunk = Chunk::new(&mut [], out);
+        let number = self.translation.pass(&mut chunk, self.sequence.wrapping_add(1), false);
+        chunk.finish();
+        Some(number)
     }
     /// What the sequence numbers of the client's packets must be lessened by amid an answer, when it sends a file.
     pub fn shift(&self) -> u8 {
@@ -120,6 +157,7 @@ impl<'a> ResponseTracker<'a> {
             let head = if self.kept.is_empty() { Head::of(chunk.rest()) } else { None };
             match head {
                 Some(head) if self.passes(head) => {
+                    self.check_number(head)?;
                     let number = self.begin_passing(chunk, head);
                     if number != head.sequence {
                         chunk.renumber(number);
@@ -127,9 +165,11 @@ impl<'a> ResponseTracker<'a> {
                     self.passing = chunk.pass(HEADER + head.length);
                 }
                 Some(head) if chunk.rest().len() >= HEADER + head.length => {
-                    self.sequence = head.sequence;
+                    self.check_number(head)?;
                     let said = self.answer.read(chunk.payload(head.length))?;
                     self.translation.packet(chunk, head, None, said)?;
+                    self.sequence = head.sequence;
+                    self.client_spoke = false;
                 }
                 _ if !self.keep(chunk)? => break,
                 _ => {}
@@ -140,6 +180,14 @@ impl<'a> ResponseTracker<'a> {
             self.translation.end(chunk, self.sequence);
         }
         Ok(at_rest)
+    }
+    /// Packets are numbered one after the other; what is not is no answer.
+    #[inline]
+    fn check_number(&mut self, head: Head) -> Result<(), WireError> {
+        match head.sequence == self.sequence.wrapping_add(1) || self.client_spoke {
+            true => Ok(()),
+            false => Err(WireError::Malformed("packets of an answer out of order")),
+        }
     }
     #[inline]
     fn passes(&self, head: Head) -> bool {
@@ -153,6 +201,7 @@ impl<'a> ResponseTracker<'a> {
             self.translation.definitions_ended();
         }
         self.sequence = head.sequence;
+        self.client_spoke = false;
         self.continued = head.continues();
         number
     }
@@ -165,6 +214,7 @@ impl<'a> ResponseTracker<'a> {
             return Ok(!byte.is_empty());
         };
         let missing = (HEADER + head.length).saturating_sub(self.kept.len());
+        self.check_number(head)?;
         if self.passes(head) {
             let number = self.begin_passing(chunk, head);
             let out = chunk.output();
@@ -180,9 +230,10 @@ impl<'a> ResponseTracker<'a> {
         }
         let kept = std::mem::take(&mut self.kept);
         let payload = kept.get(HEADER..).unwrap_or_default();
-        self.sequence = head.sequence;
         let said = self.answer.read(payload)?;
         self.translation.packet(chunk, head, Some(payload), said)?;
+        self.sequence = head.sequence;
+        self.client_spoke = false;
         Ok(true)
     }
 }

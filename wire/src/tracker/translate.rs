@@ -311,7 +311,10 @@ fn put_packet(
 ) -> Result<(), WireError> {
     let start = out.len();
     out.extend_from_slice(&[0, 0, 0, sequence]);
-    payload(out)?;
+    if let Err(error) = payload(out) {
+        out.truncate(start);
+        return Err(error);
+    }
     let [a, b, c, ..] = (out.len() - start - HEADER).to_le_bytes();
     if let Some(length) = out.get_mut(start..start + 3) {
         length.copy_from_slice(&[a, b, c]);

@@ -90,7 +90,8 @@ fn outcome(command: Command, capabilities: CapabilityFlags, packets: &[Vec<u8>])
 }
 /// What becomes of one chunk that everything is in.
 fn feed(tracker: &mut ResponseTracker<'_>, bytes: &[u8]) -> Result<Progress, WireError> {
-    tracker.feed(&mut bytes.to_vec(), &mut Vec::new()).map(|fed| fed.progress)
+    let fed = tracker.feed(&mut bytes.to_vec(), &mut Vec::new());
+    fed.map(|fed| fed.progress).map_err(|broken| broken.error)
 }
 fn flags(status: u16) -> Option<StatusFlags> {
     Some(StatusFlags::from_bits_retain(status))

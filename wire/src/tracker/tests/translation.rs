@@ -318,3 +318,37 @@ fn a_file_comes_amid_an_answer_that_is_renumbered() {
     assert_eq!(fed, Fed { progress: Progress::Done(end.len()), rewritten: false });
     assert_eq!(end.get(3), Some(&9));
 }
+
+#[test]
+fn an_error_can_take_the_place_of_any_packet_but_a_definition() {
+    let modern: &[&[u8]] = &[b"\x01", COLUMN, b"\x017", b"\x018", b"\xfe\0\0\x02\0\0\0"];
+    let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x02\0", b"\x017", b"\x018", b"\xfe\0\0\x02\0"];
+    for (server, from) in [(DEPRECATES, modern), (NONE, classic)] {
+        for (client, to) in [(DEPRECATES, modern), (NONE, classic)] {
+            let definitions = stream(&from[..from.len() - 3]).len();
+            let (from, expected) = (stream(from), stream(to));
+            for cut in 0..from.len() {
+                let mut tracker = ResponseTracker::new(COM_QUERY, sides(server, client));
+                let (mut bytes, mut sent) = (from[..cut].to_vec(), Vec::new());
+                if !tracker.feed(&mut bytes, &mut sent).unwrap().rewritten {
+                    sent = bytes;
+                }
+                let number = tracker.break_off(&mut sent);
+                assert!(expected.starts_with(&sent), "{cut}");
+                let whole = (0..=to.len()).find(|count| stream(&to[..*count]) == sent);
+                let possible = whole.filter(|count| *count == 0 || cut >= definitions);
+                assert_eq!(number.map(usize::from), possible.map(|count| count + 1), "{cut} of {from:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_good_of_a_broken_answer_passes() {
+    let mut bytes = [stream(&[b"\x01", COLUMN, b"\x017"]), b"\x02\0\0\x0C\x018".to_vec()].concat();
+    let good = bytes.len() - 6;
+    let mut tracker = ResponseTracker::new(COM_QUERY, sides(DEPRECATES, DEPRECATES));
+    let broken = tracker.feed(&mut bytes, &mut Vec::new()).unwrap_err();
+    assert_eq!((broken.used, broken.rewritten), (good, false));
+    assert_eq!(tracker.break_off(&mut Vec::new()), Some(4));
+}
