@@ -17,8 +17,15 @@ pub enum Invocation {
 /// How to run the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Directory of the database, the certificates and the `ports` file.
-    pub datadir: PathBuf,
+    /// Directory of the database, the certificates and the `ports` file. Without it the configuration file says, or
+    /// [`DATADIR`] is it.
+    pub datadir: Option<PathBuf>,
+    /// The configuration file; without it [`crate::places`] looks in its places.
+    pub config: Option<PathBuf>,
+    /// Put the database aside and start from the configuration file.
+    pub initial: bool,
+    /// Merge the configuration file into the database.
+    pub reload: bool,
     /// Serve SQLite over MySQL on `sqliteserver-mysql_ifaces`.
     pub sqlite3_server: bool,
     /// Run the monitor and the blue/green workers.
@@ -32,7 +39,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            datadir: PathBuf::from("/var/lib/pointsman"),
+            datadir: None,
+            config: None,
+            initial: false,
+            reload: false,
             sqlite3_server: false,
             monitor: true,
             hosts_file: None,
@@ -40,6 +50,9 @@ impl Default for Options {
         }
     }
 }
+
+/// The data directory where nothing says another.
+pub const DATADIR: &str = "/var/lib/pointsman";
 
 /// The help text.
 pub const HELP: &str = "\
@@ -49,9 +62,15 @@ Usage: pointsman [OPTIONS]
 
 Options:
   -D, --datadir DIR        where the database, certificates and the `ports` file live
-                           [default: /var/lib/pointsman]
+                           [default: the configuration file's datadir, or /var/lib/pointsman]
+  -c, --config FILE        the configuration file, read where there is no database yet
+                           [default: DATADIR/pointsman.cnf or /etc/pointsman.cnf, if there]
+      --initial            put the database aside and start from the configuration file
+      --reload             merge the configuration file into the database
   -f, --foreground         accepted; pointsman always runs in the foreground
   -e, --exit-on-error      accepted; pointsman never restarts itself
+      --idle-threads, --no-version-check
+                           accepted; they change nothing here
   -M, --no-monitor         run neither server checks nor blue/green workers
       --sqlite3-server     serve SQLite over the MySQL protocol (a database to try things on)
       --hosts-file FILE    names that go before /etc/hosts, in the same format
@@ -75,8 +94,16 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next().map_err(explain)? {
         match argument {
-            Short('D') | Long("datadir") => options.datadir = PathBuf::from(parser.value().map_err(explain)?),
+            Short('D') | Long("datadir") => {
+                options.datadir = Some(PathBuf::from(parser.value().map_err(explain)?));
+            }
+            Short('c') | Long("config") => {
+                options.config = Some(PathBuf::from(parser.value().map_err(explain)?));
+            }
+            Long("initial") => options.initial = true,
+            Long("reload") => options.reload = true,
             Short('f') | Long("foreground") | Short('e') | Long("exit-on-error") => {}
+            Long("idle-threads" | "no-version-check") => {}
             Short('M') | Long("no-monitor") => options.monitor = false,
             Long("sqlite3-server") => options.sqlite3_server = true,
             Long("hosts-file") => options.hosts_file = Some(PathBuf::from(parser.value().map_err(explain)?)),
@@ -88,6 +115,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             Short('h') | Long("help") => return Ok(Invocation::Help),
             other => return Err(explain(other.unexpected())),
         }
+    }
+    if options.initial && options.reload {
+        return Err("--initial and --reload exclude each other; `pointsman --help` says what they do".into());
     }
     Ok(Invocation::Run(options))
 }
@@ -116,10 +146,14 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let words =
-            ["-f", "-e", "-D", "/d", "-M", "--sqlite3-server", "--hosts-file", "/h", "--set", "a-b=c=d"];
+        let words = "-f -e -D /d -c /c --initial --idle-threads --no-version-check -M --sqlite3-server --hosts-file /h \
+                     --set a-b=c=d";
+        let words: Vec<&str> = words.split_whitespace().collect();
         let expected = Options {
-            datadir: "/d".into(),
+            datadir: Some("/d".into()),
+            config: Some("/c".into()),
+            initial: true,
+            reload: false,
             sqlite3_server: true,
             monitor: false,
             hosts_file: Some("/h".into()),
@@ -137,7 +171,15 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_and_secrets_are_not() {
-        for words in [&["--nonsense"][..], &["-D"], &["stray"], &["--set", "=secret"], &["--set", "secret"]] {
+        for words in [
+            &["--nonsense"][..],
+            &["-D"],
+            &["-c"],
+            &["--initial", "--reload"],
+            &["stray"],
+            &["--set", "=secret"],
+            &["--set", "secret"],
+        ] {
             let message = parse_words(words).unwrap_err();
             assert!(message.contains("--help") || message.contains("NAME=VALUE"), "{message}");
             assert!(!message.contains("secret"), "{message}");

@@ -10,11 +10,12 @@ use crate::listeners::Listeners;
 use crate::monitor::Monitor;
 use crate::monitor::probe::Probes;
 use crate::monitor::suppression::Suppression;
+use crate::places::{self, Located};
 use crate::pool::Backends;
 use crate::ports;
 use crate::runtime::{AllListeners, DaemonRuntime, live_tables, query_tables};
 use crate::session::{Sessions, Sweeper};
-use admin::{Admin, Variables};
+use admin::{Admin, Start, Variables};
 use crossbeam_channel::Sender;
 use sqlite_server::SqliteServer;
 use std::io;
@@ -87,13 +88,18 @@ pub struct Daemon {
 impl Daemon {
     /// Starts everything. `stop` is where shutdown commands are sent.
     pub fn start(options: &Options, stop: Sender<Stop>) -> Result<Self, StartError> {
-        let datadir = &options.datadir;
+        let Located { datadir, file } = places::locate(options).map_err(StartError::Part)?;
+        let datadir = &datadir;
         prepare(datadir)?;
         let defaults = Variables {
             sqliteserver_interfaces: sqlite_server::DEFAULT_INTERFACES.to_string(),
             ..Variables::default()
         };
-        let admin = Arc::new(Admin::open(datadir, defaults, &options.overrides).map_err(part)?);
+        if let Some(file) = &file {
+            file.ignored().iter().for_each(|entry| log::warn!("{entry}"));
+        }
+        let start = Start { file: file.as_ref(), initial: options.initial, reload: options.reload };
+        let admin = Arc::new(Admin::start(datadir, defaults, &options.overrides, &start).map_err(part)?);
         let tls = ServerTls::load_or_create(datadir).map_err(part)?;
         let config = Arc::new(Config::new(admin.variables().map_err(part)?));
         let dns = Dns::new(Arc::clone(&config), options.hosts_file.clone());

@@ -10,6 +10,7 @@ pub mod dns;
 pub mod hostgroups;
 pub mod listeners;
 pub mod monitor;
+pub mod places;
 pub mod pool;
 pub mod ports;
 pub mod rules;

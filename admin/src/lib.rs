@@ -5,7 +5,9 @@
 //! through [`Runtime`].
 
 mod answer;
+mod beginning;
 mod command;
+mod config_file;
 mod current;
 pub mod ddl;
 mod error;
@@ -23,11 +25,12 @@ mod tests;
 pub mod variables;
 
 pub use answer::Answer;
+pub use config_file::ConfigFile;
 use current::Client;
 pub use interfaces::parse_interfaces;
 use parking_lot::{Mutex, RwLock};
 use runtime_tables::PublishedState;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
@@ -114,6 +117,17 @@ pub trait Runtime: Send + Sync {
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError>;
 }
 
+/// Which configuration a start begins with: the database's where there is one, unless this says otherwise.
+#[derive(Default, Clone, Copy)]
+pub struct Start<'a> {
+    /// The configuration file, if there is one.
+    pub file: Option<&'a ConfigFile>,
+    /// `--initial`: the database is put aside, and the file counts.
+    pub initial: bool,
+    /// `--reload`: the file's rows and values replace those of the database that have the same keys.
+    pub reload: bool,
+}
+
 /// Why the admin store could not be opened. The text names the file and says what to do.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -136,6 +150,9 @@ pub struct Admin {
     defaults: Variables,
     published: Arc<Mutex<PublishedState>>,
     runtime: RwLock<Option<Arc<dyn Runtime>>>,
+    /// Where LOAD ... FROM CONFIG reads.
+    config_file: Option<PathBuf>,
+    datadir: PathBuf,
     /// Held by LOAD and SAVE, which run one at a time.
     moving: Mutex<()>,
 }
@@ -149,7 +166,17 @@ impl Admin {
         defaults: Variables,
         overrides: &[(String, String)],
     ) -> Result<Self, StoreError> {
-        let mut store = Store::open(datadir, &defaults)?;
+        Self::start(datadir, defaults, overrides, &Start::default())
+    }
+
+    /// As [`Self::open`], with a configuration file.
+    pub fn start(
+        datadir: &Path,
+        defaults: Variables,
+        overrides: &[(String, String)],
+        start: &Start<'_>,
+    ) -> Result<Self, StoreError> {
+        let mut store = Store::open(datadir, &defaults, start)?;
         let values = overrides.iter().map(|(name, value)| {
             let var = registry::find(name)
                 .ok_or_else(|| StoreError(format!("--set {name}: there is no such variable")))?;
@@ -164,6 +191,8 @@ impl Admin {
             defaults,
             published: Arc::default(),
             runtime: RwLock::default(),
+            config_file: start.file.map(|file| file.path().to_path_buf()),
+            datadir: datadir.canonicalize().unwrap_or_else(|_| datadir.to_path_buf()),
             moving: Mutex::default(),
         };
         let refuse = |error: SqlError, remedy: &str| {
@@ -171,19 +200,11 @@ impl Admin {
             StoreError(format!("{}: {}; {remedy}", path.display(), error.message))
         };
         admin.variables().map_err(|error| refuse(error, "override it with --set"))?;
-        admin.check_rows().map_err(|error| {
+        read::all_rows(&admin.store.lock().conn).map_err(|error| {
             refuse(error, "correct it with sqlite3, or move the file away to start empty")
         })?;
         runtime_tables::tables(&admin.published).into_iter().try_for_each(|table| admin.register(table))?;
         Ok(admin)
-    }
-
-    /// Whether the rows of every table in memory can be typed.
-    fn check_rows(&self) -> Result<(), SqlError> {
-        let store = self.store.lock();
-        read::servers(&store.conn)?;
-        read::users(&store.conn)?;
-        query_rules::read(&store.conn).map(drop)
     }
 
     /// Adds a live table (runtime_*, stats_*, monitor logs). An error where its DDL does not parse or its name is taken.
@@ -228,7 +249,8 @@ impl Admin {
     /// LOAD for servers and users, then for variables, at start: publishing the variables opens the listeners, and by then all
     /// that they serve is in force.
     pub fn load_all(&self) -> Result<(), SqlError> {
-        command::load_save::load_all(self)
+        command::load_save::load_all(self)?;
+        self.store.lock().finish_start().map_err(|error| error::from_sqlite(&error))
     }
 
     /// Runs one statement as an admin session would, for start-up and tests.

@@ -1,11 +1,19 @@
 //! Rows of the configuration tables, read into their types. SQLite lets any value into any column, so each cell is checked.
 
+use crate::query_rules;
 use crate::rows::{
     BgdHostgroupRow, ConfiguredStatus, ReplicationHostgroupRow, ServerRow, ServersConfig, UserRow,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use wire::SqlError;
+
+/// Whether the rows of every table can be typed.
+pub(crate) fn all_rows(conn: &Connection) -> Result<(), SqlError> {
+    servers(conn)?;
+    users(conn)?;
+    query_rules::read(conn).map(drop)
+}
 
 /// Reads what LOAD MYSQL SERVERS commits.
 pub(crate) fn servers(conn: &Connection) -> Result<ServersConfig, SqlError> {

@@ -2,11 +2,13 @@
 //! `monitor` for live tables.
 
 use crate::answer::{Answer, RESULT_LIMIT, SMALL_RESULT};
+use crate::beginning::{self, Beginning};
+use crate::config_file::Loaded;
 use crate::current::{Client, Current};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
 use crate::variables::registry::VARIABLES;
-use crate::{StoreError, VERSION, Variables, error};
+use crate::{Start, StoreError, VERSION, Variables, error};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
@@ -49,34 +51,62 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the database of a data directory; the memory layer starts as `defaults`, overlaid with what disk holds.
-    pub fn open(datadir: &Path, defaults: &Variables) -> Result<Self, StoreError> {
+    /// Opens the database of a data directory; the memory layer starts as `defaults`, overlaid with what disk holds. Before that
+    /// the file goes to disk, where `start` says that it counts.
+    pub fn open(datadir: &Path, defaults: &Variables, start: &Start<'_>) -> Result<Self, StoreError> {
         let datadir = datadir.canonicalize().map_err(|error| {
             let path = datadir.display();
             StoreError(format!("{path}: {error}; the data directory must exist and be accessible"))
         })?;
         let lock = lock(&datadir)?;
         let path = datadir.join(DATABASE);
+        let start = Beginning::of(start, &path)?;
         let file = DiskFile::create(path.clone())?;
         let live = Registered::default();
         let current = Current::default();
         let conn = connect(&path, &live, &current).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
         let mut store = Self { conn, live, held: Arc::default(), current, file, _lock: lock };
-        store.create_tables().map_err(|error| explain(&path, &error))?;
+        store.begin(&start).map_err(|error| explain(&path, &error))?;
         store.check_columns(&path)?;
         store.fill_memory(defaults).map_err(|error| explain(&path, &error))?;
         Ok(store)
     }
 
-    fn create_tables(&self) -> rusqlite::Result<()> {
+    /// Makes what tables are missing, and takes over what a file says, all or nothing.
+    fn begin(&mut self, start: &Beginning) -> rusqlite::Result<()> {
+        let transaction = self.conn.transaction()?;
         for table in TABLES {
             for schema in ["main", "disk"] {
                 let create = format!("CREATE TABLE IF NOT EXISTS {schema}.");
-                self.conn.execute_batch(&table.ddl.replacen("CREATE TABLE ", &create, 1))?;
+                transaction.execute_batch(&table.ddl.replacen("CREATE TABLE ", &create, 1))?;
             }
         }
-        Ok(())
+        if start.fresh {
+            // What a start that never came to its end took over is worth nothing.
+            for table in TABLES {
+                transaction.execute(&format!("DELETE FROM disk.{}", table.name), [])?;
+            }
+            transaction.pragma_update(Some("disk"), beginning::MARK, beginning::UNFINISHED)?;
+        }
+        if let Some(loaded) = &start.loaded {
+            merge(&transaction, "disk", loaded)?;
+        }
+        transaction.commit()
+    }
+
+    /// From now on the database counts, and no longer the file that it was made from.
+    pub fn finish_start(&self) -> rusqlite::Result<()> {
+        let mark: i32 = self.conn.pragma_query_value(Some("disk"), beginning::MARK, |row| row.get(0))?;
+        if mark == 0 { Ok(()) } else { self.conn.pragma_update(Some("disk"), beginning::MARK, 0) }
+    }
+
+    /// Puts rows and values of a file into a layer, in place of those with the same keys. Returns how many.
+    pub fn merge(&mut self, schema: &str, loaded: &Loaded) -> rusqlite::Result<u64> {
+        let transaction = self.conn.transaction()?;
+        merge(&transaction, schema, loaded)?;
+        transaction.commit()?;
+        Ok((loaded.rows.len() + loaded.variables.len()) as u64)
     }
 
     /// A file of another version may hold the same tables with other columns; it is left as it is.
@@ -193,6 +223,13 @@ impl Store {
     pub fn check_file(&self) -> Result<(), SqlError> {
         self.file.check()
     }
+}
+
+fn merge(conn: &Connection, schema: &str, loaded: &Loaded) -> rusqlite::Result<()> {
+    loaded.rows.iter().try_for_each(|row| row.replace_into(conn, schema))?;
+    let sql = format!("INSERT OR REPLACE INTO {schema}.global_variables VALUES (?1, ?2)");
+    let mut statement = conn.prepare(&sql)?;
+    loaded.variables.iter().try_for_each(|(name, value)| statement.execute(params![name, value]).map(drop))
 }
 
 /// The database file, as it was when it was opened.

@@ -26,7 +26,8 @@ pub struct Daemon {
 /// The command line of a daemon on free ports.
 pub fn command(program: &Path, datadir: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.arg("-D").arg(datadir);
+    // Not the machine's own configuration file. The last -c counts.
+    command.arg("-D").arg(datadir).args(["-c", "/dev/null"]);
     for variable in ["admin-mysql_ifaces", "mysql-interfaces", "sqliteserver-mysql_ifaces"] {
         command.arg("--set").arg(format!("{variable}=127.0.0.1:0"));
     }

@@ -2,6 +2,7 @@
 
 use super::text::after;
 use crate::answer::Answer;
+use crate::config_file::Wanted;
 use crate::error::{failed, from_sqlite};
 use crate::store::Store;
 use crate::tables::{self, Group};
@@ -16,6 +17,16 @@ pub(super) struct Module {
     group: Group,
     /// Variables whose names begin so.
     prefix: &'static str,
+}
+
+impl Module {
+    /// Its sections of a configuration file.
+    fn wanted(&self) -> Wanted {
+        match self.group {
+            Group::Variables => Wanted::Variables(self.prefix),
+            group => Wanted::Tables(group),
+        }
+    }
 }
 
 const MODULES: &[Module] = &[
@@ -53,11 +64,18 @@ pub(super) fn parse(statement: &str) -> Option<(&'static Module, Move)> {
     })
 }
 
+/// What `LOAD ... FROM CONFIG` wants of the file.
+pub(super) fn from_config(statement: &str) -> Option<Wanted> {
+    let rest = after(statement, "LOAD")?;
+    let says = |words: &str| after(rest, words).is_some_and(|way| way.eq_ignore_ascii_case("FROM CONFIG"));
+    MODULES.iter().find(|module| says(module.words)).map(Module::wanted)
+}
+
 /// Performs one command. Commands run one at a time, so that runtime ends up with what the last one loaded.
 pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, SqlError> {
     let _one_at_a_time = admin.moving.lock();
     match way {
-        Move::MemoryToRuntime => return to_runtime(admin, module).map(|ignored| answer(&ignored)),
+        Move::MemoryToRuntime => return to_runtime(admin, module).map(|ignored| answer(0, &ignored)),
         Move::RuntimeToMemory => from_runtime(admin, module)?,
         Move::DiskToMemory => {
             let mut store = admin.store.lock();
@@ -92,13 +110,14 @@ pub(crate) fn load_all(admin: &Admin) -> Result<(), SqlError> {
     to_runtime(admin, &Module { words: "VARIABLES", group: Group::Variables, prefix: "" }).map(drop)
 }
 
-fn answer(ignored: &[String]) -> Answer {
+/// OK with what changed, and how much was left out.
+pub(super) fn answer(affected: u64, ignored: &[String]) -> Answer {
     let info = match ignored.len() {
         0 => String::new(),
         1 => "1 entry ignored, see the log".into(),
         count => format!("{count} entries ignored, see the log"),
     };
-    Answer::Ok { affected: 0, info }
+    Answer::Ok { affected, info }
 }
 
 /// Returns what was left out; who leaves an entry out logs it.

@@ -1,5 +1,6 @@
 //! The command dialect: a statement is a command of ProxySQL's admin, something drivers send when they connect, or SQL.
 
+mod config_file;
 pub(crate) mod load_save;
 mod select;
 pub(crate) mod set;
@@ -61,10 +62,13 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
         return show::run(admin, client, rest);
     }
     if let Some(rest) = after(statement, "SELECT") {
-        return select::run(admin, rest);
+        return config_file::select(admin, rest).or_else(|| select::run(admin, rest));
     }
     if let Some((module, way)) = load_save::parse(statement) {
         return Some(load_save::run(admin, module, way));
+    }
+    if let Some(answer) = config_file::run(admin, statement) {
+        return Some(answer);
     }
     if let Some(rest) = after(statement, "TRUNCATE") {
         let table = after(rest, "TABLE").unwrap_or(rest);
