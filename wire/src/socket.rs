@@ -4,10 +4,13 @@ mod stream;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 pub use stream::{Buffered, Stream};
 
@@ -19,6 +22,8 @@ pub struct Socket(Arc<Shared>);
 struct Shared {
     stream: TcpStream,
     limits: Mutex<Limits>,
+    /// Whether reads and writes must look at the limits first: there is a deadline, or the system is to be told.
+    unsettled: AtomicBool,
 }
 
 /// Time limits as wanted, and as the system was last told. It is told at the next read or write that needs it, which
@@ -44,14 +49,16 @@ impl Socket {
     /// Takes over a stream, connected or about to be; sets TCP_NODELAY and keepalive.
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         set_options(SockRef::from(&stream))?;
-        Ok(Self(Arc::new(Shared { stream, limits: Mutex::default() })))
+        Ok(Self::with_limits(stream, Limits::default()))
     }
     /// Takes over an accepted stream, which has its options from the listener: those of [`Socket::prepare_listener`],
     /// with the same `limit`.
     pub(crate) fn accepted(stream: TcpStream, limit: Duration) -> Self {
         let told = Some(limit);
-        let limits = Limits { told_read: told, told_write: told, ..Limits::default() };
-        Self(Arc::new(Shared { stream, limits: Mutex::new(limits) }))
+        Self::with_limits(stream, Limits { told_read: told, told_write: told, ..Limits::default() })
+    }
+    fn with_limits(stream: TcpStream, limits: Limits) -> Self {
+        Self(Arc::new(Shared { stream, limits: Mutex::new(limits), unsettled: AtomicBool::new(true) }))
     }
     /// Sets what the connections of a listener are to have: TCP_NODELAY, keepalive and time limits (socket(7): accepted
     /// sockets inherit them on Linux).
@@ -74,45 +81,64 @@ impl Socket {
     }
     /// Read and write time limits for each system call; `None` waits for ever. While a deadline is set they wait for its end.
     pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {
-        let mut limits = self.0.limits.lock();
-        (limits.read, limits.write) = (read.map(|t| t.max(SHORTEST)), write.map(|t| t.max(SHORTEST)));
+        let (read, write) = (read.map(|t| t.max(SHORTEST)), write.map(|t| t.max(SHORTEST)));
+        self.change(|limits| (limits.read, limits.write) = (read, write));
     }
     /// Exchanges the read time limit, and returns the one before.
     pub(crate) fn replace_read_timeout(&self, read: Option<Duration>) -> Option<Duration> {
-        std::mem::replace(&mut self.0.limits.lock().read, read.map(|t| t.max(SHORTEST)))
+        self.change(|limits| std::mem::replace(&mut limits.read, read.map(|t| t.max(SHORTEST))))
     }
     /// Bounds every read and write until `None` is set: none waits for much longer than the time left. It holds below
     /// TLS as well, so that a handshake or a record that trickles in cannot outlast it.
     pub fn set_deadline(&self, deadline: Option<Instant>) {
-        self.0.limits.lock().deadline = deadline;
+        self.change(|limits| limits.deadline = deadline);
+    }
+    fn change<R>(&self, change: impl FnOnce(&mut Limits) -> R) -> R {
+        let mut limits = self.0.limits.lock();
+        self.0.unsettled.store(true, Ordering::Release);
+        change(&mut limits)
     }
     /// Whether a deadline is in force.
     pub(crate) fn has_deadline(&self) -> bool {
         self.0.limits.lock().deadline.is_some()
     }
-    /// Tells the system for how long the next read may wait. Whether it may be tried again when that time is over.
-    fn limit_read(&self) -> io::Result<bool> {
+    #[inline]
+    fn is_settled(&self) -> bool {
+        !self.0.unsettled.load(Ordering::Acquire)
+    }
+    /// Tells the system for how long the next read may wait.
+    fn limit_read(&self) -> io::Result<()> {
         let mut limits = self.0.limits.lock();
-        let again = limits.deadline.is_some();
         if let Some(told) = limits.change(limits.read, limits.told_read, |told, wanted| told == wanted)? {
             self.0.stream.set_read_timeout(told)?;
             limits.told_read = told;
         }
-        Ok(again)
+        self.settle(&limits);
+        Ok(())
     }
-    /// As `limit_read`; writes have `waited` already.
-    fn limit_write(&self, waited: Duration) -> io::Result<(bool, Duration)> {
+    /// The same for the next write.
+    fn limit_write(&self) -> io::Result<()> {
         let mut limits = self.0.limits.lock();
-        let serves = |told: Option<Duration>, wanted: Option<Duration>| {
-            told == wanted || told.is_some_and(|t| t >= WRITE_TICK && wanted.is_none_or(|wanted| t < wanted))
-        };
         if let Some(told) = limits.change(limits.write, limits.told_write, serves)? {
             self.0.stream.set_write_timeout(told)?;
             limits.told_write = told;
         }
-        let waited = waited.saturating_add(limits.told_write.unwrap_or_default());
-        let again = limits.deadline.is_some() || limits.write.is_none_or(|wanted| waited < wanted);
-        Ok((again, waited))
+        self.settle(&limits);
+        Ok(())
+    }
+    fn settle(&self, limits: &Limits) {
+        let told = limits.told_read == limits.read && serves(limits.told_write, limits.write);
+        self.0.unsettled.store(limits.deadline.is_some() || !told, Ordering::Release);
+    }
+    /// Whether a read may be tried again whose time is over.
+    fn may_read_again(&self) -> bool {
+        self.has_deadline()
+    }
+    /// The same of a write, after the system's limit was over once more; all of its writes have `waited` so long before.
+    fn may_write_again(&self, waited: &mut Duration) -> bool {
+        let limits = self.0.limits.lock();
+        *waited = waited.saturating_add(limits.told_write.unwrap_or_default());
+        limits.deadline.is_some() || limits.write.is_none_or(|wanted| *waited < wanted)
     }
     /// Ends the connection, or one direction of it, under the thread that uses it.
     pub fn shutdown(&self, how: Shutdown) {
@@ -160,6 +186,11 @@ impl Limits {
     }
 }
 
+/// Whether the limit for writes that the system was told is one by which the wanted limit can be kept.
+fn serves(told: Option<Duration>, wanted: Option<Duration>) -> bool {
+    told == wanted || told.is_some_and(|t| t >= WRITE_TICK && wanted.is_none_or(|wanted| t < wanted))
+}
+
 fn set_options(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
@@ -169,10 +200,12 @@ fn set_options(socket: SockRef<'_>) -> io::Result<()> {
 impl Read for Socket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            let again = self.limit_read()?;
-            match (&self.0.stream).read(buffer) {
-                Err(error) if again && error.kind() == io::ErrorKind::WouldBlock => {}
-                result => return result,
+            if !self.is_settled() {
+                self.limit_read()?;
+            }
+            match rustix::net::recv(&self.0.stream, &mut *buffer, RecvFlags::empty()) {
+                Err(Errno::AGAIN) if self.may_read_again() => {}
+                result => return result.map(|(_, count)| count).map_err(io::Error::from),
             }
         }
     }
@@ -182,11 +215,12 @@ impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut waited = Duration::ZERO;
         loop {
-            let again;
-            (again, waited) = self.limit_write(waited)?;
-            match (&self.0.stream).write(bytes) {
-                Err(error) if again && error.kind() == io::ErrorKind::WouldBlock => {}
-                result => return result,
+            if !self.is_settled() {
+                self.limit_write()?;
+            }
+            match rustix::net::send(&self.0.stream, bytes, SendFlags::NOSIGNAL) {
+                Err(Errno::AGAIN) if self.may_write_again(&mut waited) => {}
+                result => return result.map_err(io::Error::from),
             }
         }
     }
