@@ -85,16 +85,13 @@ impl<'a> Text<'a> {
     }
     /// Takes what a name may be made of.
     pub fn identifier(&mut self) -> &'a [u8] {
-        self.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..))
+        self.take_while(is_of_name)
     }
     /// One word, or nothing is taken.
     pub fn word(&mut self, word: &str) -> Option<()> {
-        let before = self.0;
-        if self.identifier().eq_ignore_ascii_case(word.as_bytes()) {
-            return Some(());
-        }
-        self.0 = before;
-        None
+        let (start, rest) = self.0.split_at_checked(word.len())?;
+        let ends = !rest.first().copied().is_some_and(is_of_name);
+        (start.eq_ignore_ascii_case(word.as_bytes()) && ends).then(|| self.0 = rest)
     }
     /// The alias, if there is one; `None` for what is none.
     fn alias(&mut self) -> Option<Option<&'a [u8]>> {
@@ -136,6 +133,10 @@ impl<'a> Text<'a> {
         self.take_while(|byte| byte.is_ascii_whitespace() || byte == b';');
         self.0.is_empty()
     }
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
 #[cfg(test)]
