@@ -80,8 +80,11 @@ impl<'a> Tokens<'a> {
         taken
     }
     fn length_while(&self, from: usize, wanted: impl Fn(u8) -> bool) -> usize {
-        let rest = self.rest.get(from..).unwrap_or_default();
-        from + rest.iter().position(|&byte| !wanted(byte)).unwrap_or(rest.len())
+        let mut length = from;
+        while self.rest.get(length).is_some_and(|&byte| wanted(byte)) {
+            length += 1;
+        }
+        length
     }
     /// Takes a quoted piece whose opening quote was taken already; a doubled quote stands for itself.
     fn take_quoted(&mut self, quote: u8) -> &'a [u8] {
@@ -106,14 +109,26 @@ impl<'a> Tokens<'a> {
         self.take(self.length_while(0, |byte| byte != b'\n'));
     }
     /// Skips white space and comments; true if there were any.
+    #[inline]
     fn skip_blanks(&mut self) -> bool {
-        let before = self.rest.len();
         self.comment = None;
+        match self.rest {
+            // What stands between most words.
+            [b' ', rest @ ..] if rest.first().is_some_and(|&after| is_word(after)) => {
+                self.rest = rest;
+                true
+            }
+            [first, ..] if first.is_ascii_whitespace() || matches!(first, b'/' | b'#' | b'-') => {
+                self.skip_all_blanks()
+            }
+            _ => false,
+        }
+    }
+    fn skip_all_blanks(&mut self) -> bool {
+        let before = self.rest.len();
         loop {
+            self.take(self.length_while(0, |byte| byte.is_ascii_whitespace()));
             match self.rest {
-                [blank, ..] if blank.is_ascii_whitespace() => {
-                    self.take(self.length_while(1, |byte| byte.is_ascii_whitespace()));
-                }
                 [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => break,
                 [b'/', b'*', ..] => {
                     let end = self.rest.windows(2).skip(2).position(|pair| pair == b"*/");
@@ -128,17 +143,17 @@ impl<'a> Tokens<'a> {
         }
         self.rest.len() < before
     }
-    /// A word or a number.
-    fn word(&mut self) -> Token<'a> {
-        let mut length = self.length_while(0, is_word);
-        if self.qualifies != Qualifies::Dot || self.spaced {
+    /// A word or a number that begins with `first`.
+    #[inline]
+    fn word(&mut self, first: u8) -> Token<'a> {
+        let mut length = self.length_while(1, is_word);
+        if first.is_ascii_digit() && (self.qualifies != Qualifies::Dot || self.spaced) {
             let fraction = match (self.rest.get(..length), self.rest.get(length)) {
                 (Some(word), Some(b'.')) if word.iter().all(u8::is_ascii_digit) => length,
                 _ => length + 1,
             };
             (length, self.number) = self.number(length, fraction);
-        }
-        if !self.number
+        } else if (length == 1 || first == b'_')
             && let Some(text) = self.introduced(length)
         {
             self.qualifies = Qualifies::No;
@@ -239,7 +254,7 @@ impl<'a> Iterator for Tokens<'a> {
         self.number = false;
         let first = *self.rest.first()?;
         if is_word(first) {
-            return Some(self.word());
+            return Some(self.word(first));
         }
         let token = match self.rest {
             // Other comments have been skipped.

@@ -80,9 +80,13 @@ impl<'a, 'o> Writer<'a, 'o> {
             self.comment(comment);
         }
         match token {
-            Token::Text(_) | Token::Symbol(b'?') => self.literal(spaced),
-            Token::Word(_) if tokens.is_number() => self.literal(spaced),
-            Token::Word(word) if self.is_null(word) && !tokens.dot_follows() => self.literal(spaced),
+            Token::Word(word) if !tokens.is_number() && (!self.is_null(word) || tokens.dot_follows()) => {
+                self.signs = None;
+                (self.group, self.groups) = (None, 0);
+                self.word(spaced, word);
+                self.previous = Previous::Word(word);
+            }
+            Token::Word(_) | Token::Text(_) | Token::Symbol(b'?') => self.literal(spaced),
             Token::Symbol(sign @ (b'-' | b'+')) if self.may_be_signed() => self.sign(spaced, sign),
             Token::Symbol(b',') => self.comma(),
             Token::Symbol(b'(') => self.open(spaced),
@@ -109,10 +113,6 @@ impl<'a, 'o> Writer<'a, 'o> {
     /// A token that is written much as it is; returns what it is to those that follow.
     fn other(&mut self, spaced: bool, token: Token<'a>) -> Previous<'a> {
         match token {
-            Token::Word(word) => {
-                self.word(spaced, word);
-                return Previous::Word(word);
-            }
             Token::Name(name) => {
                 self.piece(spaced, b"`");
                 self.out.extend_from_slice(name);
@@ -124,18 +124,21 @@ impl<'a, 'o> Writer<'a, 'o> {
                 return Previous::Dot;
             }
             Token::Symbol(b';') => self.semicolon = true,
-            Token::Symbol(symbol) => self.piece(spaced, &[symbol]),
+            Token::Symbol(symbol) => {
+                self.separate(spaced, symbol);
+                self.out.push(symbol);
+            }
             Token::UserVariable => self.piece(spaced, b"@"),
             Token::SystemVariable => self.piece(spaced, b"@@"),
             Token::ExecutedComment => self.piece(spaced, b"/*!"),
-            Token::Text(_) | Token::Ellipsis => {}
+            Token::Word(_) | Token::Text(_) | Token::Ellipsis => {}
         }
         Previous::Other
     }
     fn word(&mut self, spaced: bool, word: &[u8]) {
-        self.piece(spaced, b"");
+        self.separate(spaced, 0);
         let start = self.out.len();
-        if self.options.no_digits && word.iter().any(u8::is_ascii_digit) {
+        if self.options.no_digits {
             for (index, &byte) in word.iter().enumerate() {
                 let again = index > 0 && word.get(index - 1).is_some_and(u8::is_ascii_digit);
                 match byte.is_ascii_digit() {
@@ -147,29 +150,33 @@ impl<'a, 'o> Writer<'a, 'o> {
         } else {
             self.out.extend_from_slice(word);
         }
-        if self.options.lowercase
-            && let Some(written) = self.out.get_mut(start..)
-        {
-            written.make_ascii_lowercase();
+        if self.options.lowercase {
+            self.out.get_mut(start..).into_iter().for_each(<[u8]>::make_ascii_lowercase);
         }
     }
     /// Writes a piece, and before it what has to stand between it and what is there.
     fn piece(&mut self, spaced: bool, piece: &[u8]) {
-        if let Some(&last) = self.out.last() {
-            if std::mem::take(&mut self.semicolon) {
-                self.out.extend_from_slice(b"; ");
-            } else if spaced && !matches!(last, b',' | b'(') || last == b'-' && piece == b"-" {
-                // Two signs without a space could begin a comment.
-                self.out.push(b' ');
-            }
-        }
-        self.semicolon = false;
+        self.separate(spaced, piece.first().copied().unwrap_or_default());
         self.out.extend_from_slice(piece);
+    }
+    /// Writes what has to stand between what is there and a piece that begins with `first`.
+    #[inline]
+    fn separate(&mut self, spaced: bool, first: u8) {
+        let Some(&last) = self.out.last() else {
+            self.semicolon = false;
+            return;
+        };
+        if std::mem::take(&mut self.semicolon) {
+            self.out.extend_from_slice(b"; ");
+        } else if spaced && !matches!(last, b',' | b'(') || last == b'-' && first == b'-' {
+            // Two signs without a space could begin a comment.
+            self.out.push(b' ');
+        }
     }
     fn literal(&mut self, spaced: bool) {
         match self.signs.take() {
             Some(start) => self.out.truncate(start),
-            None => self.piece(spaced, b""),
+            None => self.separate(spaced, 0),
         }
         self.literals = if self.previous == Previous::CommaAfterLiteral { self.literals + 1 } else { 1 };
         if self.literals <= self.options.grouping_limit {
@@ -185,7 +192,7 @@ impl<'a, 'o> Writer<'a, 'o> {
         self.previous = Previous::Literal;
     }
     fn sign(&mut self, spaced: bool, sign: u8) {
-        self.piece(spaced, b"");
+        self.separate(spaced, 0);
         let start = *self.signs.get_or_insert(self.out.len());
         if start < self.out.len() || sign == b'+' || self.out.last() != Some(&b'-') {
             self.piece(false, &[sign]);
@@ -207,7 +214,7 @@ impl<'a, 'o> Writer<'a, 'o> {
     }
     fn open(&mut self, spaced: bool) {
         self.end_signs();
-        self.piece(spaced, b"");
+        self.separate(spaced, 0);
         if self.previous != Previous::CommaAfterGroup {
             self.groups = 0;
         }
@@ -266,13 +273,16 @@ impl<'a, 'o> Writer<'a, 'o> {
         }
     }
     fn is_null(&self, word: &[u8]) -> bool {
+        if !word.eq_ignore_ascii_case(b"NULL") {
+            return false;
+        }
         let kept = match self.previous {
             Previous::Word(before) => {
                 before.eq_ignore_ascii_case(b"IS") || before.eq_ignore_ascii_case(b"NOT")
             }
             previous => previous == Previous::Dot,
         };
-        word.eq_ignore_ascii_case(b"NULL") && self.options.replace_null && !kept
+        self.options.replace_null && !kept
     }
     /// Whether a sign here belongs to what follows, rather than standing between two operands.
     fn may_be_signed(&self) -> bool {

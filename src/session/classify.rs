@@ -138,8 +138,67 @@ fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
     }
 }
 
-/// Longest word that means anything here: SQL_CALC_FOUND_ROWS.
-const LONGEST: usize = 19;
+/// The longest verb: DEALLOCATE.
+const LONGEST_VERB: usize = 10;
+
+/// Words that mean something after the verb, the usual ones first.
+const MEANINGFUL: [&[u8]; 32] = [
+    b"FROM",
+    b"INTO",
+    b"TABLE",
+    b"VALUE",
+    b"LAST_INSERT_ID",
+    b"RETURNING",
+    b"START",
+    b"BEGIN",
+    b"COMMIT",
+    b"ROLLBACK",
+    b"LOCK",
+    b"EXPORT",
+    b"INSTANCE",
+    b"TEMPORARY",
+    b"TEMP",
+    b"RELEASE",
+    b"DATABASE",
+    b"SCHEMA",
+    b"GET_LOCK",
+    b"RELEASE_ALL_LOCKS",
+    b"NEXTVAL",
+    b"LASTVAL",
+    b"WARNINGS",
+    b"ERRORS",
+    b"WARNING_COUNT",
+    b"ERROR_COUNT",
+    b"DIAGNOSTICS",
+    b"ROW_COUNT",
+    b"FOUND_ROWS",
+    b"SQL_CALC_FOUND_ROWS",
+    b"IDENTITY",
+    b"TABLES",
+];
+
+/// For each letter of the alphabet the lengths, as bits, of the meaningful words that begin with it. Nearly every other word
+/// is told from them by this.
+const LENGTHS: [u32; 32] = {
+    let mut lengths = [0; 32];
+    let mut at = 0;
+    while at < MEANINGFUL.len() {
+        let word = MEANINGFUL[at];
+        lengths[(word[0] & 31) as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
+};
+
+/// The meaningful word that this one is in any case, or nothing.
+fn meaning(word: &[u8]) -> &'static [u8] {
+    let first = word.first().map_or(0, |letter| letter & 31);
+    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or_default();
+    if word.len() >= 32 || lengths & 1 << word.len() == 0 {
+        return b"";
+    }
+    MEANINGFUL.iter().find(|known| known.eq_ignore_ascii_case(word)).copied().unwrap_or_default()
+}
 
 /// One pass over the tokens of a text.
 #[derive(Default)]
@@ -179,7 +238,7 @@ impl<'a> Scan<'a> {
         self.hold.get_or_insert(reason);
     }
     fn begin(&mut self, word: &'a [u8]) {
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; LONGEST_VERB];
         let (verb, hold) = verb(upper(word, &mut buffer));
         self.verb = verb;
         self.previous = word;
@@ -199,8 +258,7 @@ impl<'a> Scan<'a> {
     }
     fn word(&mut self, word: &'a [u8]) {
         let after = |keyword: &str| self.previous.eq_ignore_ascii_case(keyword.as_bytes());
-        let mut buffer = [0; LONGEST];
-        match upper(word, &mut buffer) {
+        match meaning(word) {
             b"START" | b"BEGIN" if self.verb == Verb::Xa && after("XA") => self.hold = Some(Reason::Xa),
             b"COMMIT" | b"ROLLBACK" if self.verb == Verb::Xa && after("XA") => {
                 self.release = Some(Reason::Xa)
@@ -258,8 +316,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// A word in upper case, or nothing for one that is too long to mean anything.
-fn upper<'b>(word: &[u8], buffer: &'b mut [u8; LONGEST]) -> &'b [u8] {
+/// A word in upper case, or nothing for one that is longer than any verb.
+fn upper<'b>(word: &[u8], buffer: &'b mut [u8; LONGEST_VERB]) -> &'b [u8] {
     let Some(buffer) = buffer.get_mut(..word.len()) else { return b"" };
     buffer.copy_from_slice(word);
     buffer.make_ascii_uppercase();
@@ -321,12 +379,14 @@ mod tests {
             "SELECT 1; SET NAMES utf8mb4",
             "USE a; SELECT 1",
             "DROP DATABASE a",
+            "DROP SCHEMA a",
             "/*!40101 SET NAMES utf8 */",
             "HANDLER t OPEN",
             "XA START 'a'",
             "SELECT PREVIOUS VALUE FOR s",
             "INSERT INTO t VALUES (NEXT VALUE FOR s)",
             "SELECT NEXTVAL(s)",
+            "SELECT LASTVAL(s)",
             "'nonsense'",
             "frobnicate",
         ] {
@@ -351,10 +411,15 @@ mod tests {
         assert!(plain.reads_insert_id && !plain.read_by_next);
         assert!(classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", false).read_by_next);
         assert!(classify(b"SELECT row_count() - 1", false).reads_counts);
+        assert!(classify(b"SELECT Found_Rows() + 1", false).reads_counts);
         assert!(classify(b"INSERT INTO t VALUES (1) RETURNING id", false).returns_rows);
-        for sql in
-            ["show warnings", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "GET DIAGNOSTICS @n = NUMBER"]
-        {
+        for sql in [
+            "show warnings",
+            "SHOW COUNT(*) ERRORS",
+            "SELECT @@warning_count",
+            "SELECT @@error_count",
+            "GET DIAGNOSTICS @n = NUMBER",
+        ] {
             assert!(classify(sql.as_bytes(), false).reads_diagnostics, "{sql}");
         }
         assert!(!classify(b"SELECT * FROM errors", false).reads_diagnostics);
@@ -368,7 +433,13 @@ mod tests {
         for sql in ["SHOW ERRORS", "GET DIAGNOSTICS @n = NUMBER", "SELECT 1", "COMMIT", "SET @a = 1"] {
             assert!(classify(sql.as_bytes(), false).keeps_diagnostics(), "{sql}");
         }
-        for sql in ["SELECT 1 FROM t", "INSERT INTO t VALUES (1)", "UPDATE t SET a = 1", "TRUNCATE TABLE t"] {
+        for sql in [
+            "SELECT 1 FROM t",
+            "INSERT INTO t VALUES (1)",
+            "UPDATE t SET a = 1",
+            "TRUNCATE TABLE t",
+            "LOCK TABLES t READ",
+        ] {
             assert!(!classify(sql.as_bytes(), false).keeps_diagnostics(), "{sql}");
         }
         assert_eq!(effect("GET DIAGNOSTICS @n = NUMBER"), Effect::Hold(Reason::UserVariable));
@@ -382,7 +453,10 @@ mod tests {
             ("FLUSH PRIVILEGES", Effect::Nothing),
             ("UNLOCK TABLES", Effect::Release(Reason::TableLock)),
             ("UNLOCK TABLES; LOCK TABLES t READ", Effect::Hold(Reason::TableLock)),
+            ("FLUSH TABLES t FOR EXPORT", Effect::Hold(Reason::TableLock)),
             ("XA START 'commit'", Effect::Hold(Reason::Xa)),
+            ("XA BEGIN 'a'", Effect::Hold(Reason::Xa)),
+            ("XA COMMIT 'a'", Effect::Release(Reason::Xa)),
             ("XA END 'start'", Effect::Nothing),
             ("xa rollback 'a'", Effect::Release(Reason::Xa)),
             ("SELECT RELEASE_ALL_LOCKS()", Effect::Release(Reason::NamedLock)),
