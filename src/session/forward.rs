@@ -3,7 +3,7 @@
 use super::infile::{self, pass_file};
 use wire::WireError;
 use wire::channel::Channel;
-use wire::tracker::{Broken, Fed, Outcome, Progress, ResponseTracker};
+use wire::tracker::{Broken, Fed, Progress, ResponseTracker};
 
 /// Why a server is given up that says no more.
 const STALLED: WireError = WireError::Malformed("an answer that stops within a packet");
@@ -11,7 +11,7 @@ const STALLED: WireError = WireError::Malformed("an answer that stops within a p
 /// How passing on an answer ended.
 pub enum Relayed {
     /// The client has all of it. What the server said beyond it is still in its channel.
-    Done(Outcome),
+    Done,
     /// The server failed where the client can be told: the next packet may be an error.
     Lost(WireError),
     /// The server failed in the middle of a packet, or where no error can stand, so that the client's stream is beyond repair.
@@ -59,16 +59,16 @@ pub struct Volume {
 pub fn relay(
     client: &mut Channel,
     server: &mut Channel,
-    mut tracker: ResponseTracker<'_>,
+    tracker: &mut ResponseTracker<'_>,
     mut tick: impl FnMut(Pause) -> Tick,
 ) -> (Relayed, Volume) {
     let mut volume = Volume::default();
     // What the client had when it sent its last file: since then it awaits an answer anew.
     let mut before_file = 0;
     let end = loop {
-        let pause = match pass(client, server, &mut tracker, &mut volume) {
+        let pause = match pass(client, server, tracker, &mut volume) {
             Ok(Progress::More) => Pause::MoreToCome,
-            Ok(Progress::Done(_)) => break Relayed::Done(tracker.into_outcome()),
+            Ok(Progress::Done(_)) => break Relayed::Done,
             Ok(Progress::FileWanted(_)) => {
                 match pass_file(client, server, tracker.next_number(), tracker.shift()) {
                     Ok(()) => {
@@ -103,7 +103,7 @@ enum Failed {
 }
 
 /// What is left when the server has failed: the client's stream is made ready for an error, if one can be told.
-fn failed(client: &mut Channel, mut tracker: ResponseTracker<'_>, error: WireError, told: u64) -> Relayed {
+fn failed(client: &mut Channel, tracker: &mut ResponseTracker<'_>, error: WireError, told: u64) -> Relayed {
     if told > 0 {
         let Some(number) = tracker.break_off(client.output()) else { return Relayed::Truncated(error) };
         client.set_sequence(number);
@@ -171,9 +171,9 @@ mod tests {
             let (mut server, mut database) = pair();
             database.write_all(said).unwrap();
             let sides = Sides::same(CapabilityFlags::CLIENT_DEPRECATE_EOF);
-            let tracker = ResponseTracker::new(Command::COM_QUERY, sides);
+            let mut tracker = ResponseTracker::new(Command::COM_QUERY, sides);
             let mut seen = None;
-            let (end, volume) = relay(&mut client, &mut server, tracker, |pause| {
+            let (end, volume) = relay(&mut client, &mut server, &mut tracker, |pause| {
                 seen = Some(pause).filter(|pause| *pause != Pause::MoreToCome);
                 if seen.is_some() { Tick::GiveUp } else { Tick::Continue }
             });

@@ -29,11 +29,12 @@ impl Session<'_> {
             status: backend.status,
             statement: pending.role.new_id(),
         };
-        let tracker = ResponseTracker::new(pending.command, sides);
-        let (relayed, volume) = relay(client, &mut backend.channel, tracker, |pause| watch.tick(pause));
+        let mut tracker = ResponseTracker::new(pending.command, sides);
+        let (relayed, volume) = relay(client, &mut backend.channel, &mut tracker, |pause| watch.tick(pause));
+        let outcome = tracker.into_outcome();
         lease.count(pending.sent, volume.received);
         match relayed {
-            Relayed::Done(outcome) => {
+            Relayed::Done => {
                 if lease.has_surplus() {
                     lease.log_loss("after an answer", &SURPLUS);
                 }
