@@ -10,7 +10,7 @@ use crate::config::User;
 use crate::digest::statistics::{Key, Sample};
 use crate::digest::{self, Writer};
 use crate::hostgroups::HostgroupId;
-use crate::rules::{Multiplex, Query, Verdict};
+use crate::rules::{Multiplex, Query, RuleSet, Verdict};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -144,7 +144,7 @@ impl Session<'_> {
         if !self.route.active || !options.enabled && !rules.reads_digest() {
             self.route.digest.clear();
             let statement = classify(sql, plain_backslash);
-            let verdict = if self.route.active { self.rule(sql, 0) } else { Verdict::default() };
+            let verdict = if self.route.active { self.rule(&rules, sql, 0) } else { Verdict::default() };
             return Judged { statement, verdict, digest: 0 };
         }
         let mut writer = Writer::new(options, &mut self.route.digest);
@@ -152,10 +152,9 @@ impl Session<'_> {
             writer.token(token, tokens);
         });
         let digest = digest::hash(&self.route.digest);
-        Judged { statement, verdict: self.rule(sql, digest), digest }
+        Judged { statement, verdict: self.rule(&rules, sql, digest), digest }
     }
-    fn rule(&mut self, text: &[u8], digest: u64) -> Verdict {
-        let rules = self.shared.config.rules();
+    fn rule(&mut self, rules: &RuleSet, text: &[u8], digest: u64) -> Verdict {
         if rules.is_empty() {
             return Verdict::default();
         }
