@@ -9,6 +9,7 @@ mod status;
 mod tests;
 
 use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub use status::{BgdStatus, ServerStatus};
 pub type HostgroupId = u32;
 
 /// A server's address as configured. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// Host name or address, trimmed.
     pub host: Arc<str>,
@@ -35,6 +36,23 @@ impl Endpoint {
         Self { host: Arc::from(host.trim()), port }
     }
 }
+impl Ord for Endpoint {
+    /// By host, then port. Most are compared with a clone of their own.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let hosts = match Arc::ptr_eq(&self.host, &other.host) {
+            true => Ordering::Equal,
+            false => self.host.cmp(&other.host),
+        };
+        hosts.then(self.port.cmp(&other.port))
+    }
+}
+
+impl PartialOrd for Endpoint {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)

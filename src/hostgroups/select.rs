@@ -26,14 +26,18 @@ impl Hostgroups {
         in_use: impl Fn(&Endpoint) -> usize,
     ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
         let group = self.groups.get_mut(&hostgroup).ok_or(Unavailable::NoServer)?;
+        group.values_mut().for_each(|server| recover(server, now));
         let (mut usable, mut weightless) = (false, false);
-        let mut total = 0u64;
-        for (endpoint, server) in group.iter_mut() {
-            recover(server, now);
+        let (mut total, mut last) = (0u64, None);
+        for (endpoint, server) in group.iter() {
             if server.status == ServerStatus::Online {
                 usable |= server.row.weight > 0;
                 weightless |= server.row.weight == 0;
-                total += room(endpoint, server, &in_use);
+                let weight = room(endpoint, server, &in_use);
+                if weight > 0 {
+                    last = Some((endpoint, &server.row, total));
+                    total += weight;
+                }
             }
         }
         if total == 0 {
@@ -42,6 +46,10 @@ impl Hostgroups {
                 (false, true) => Unavailable::Weightless,
                 (false, false) => Unavailable::NoServer,
             });
+        }
+        // No other has room.
+        if let Some((endpoint, row, 0)) = last {
+            return Ok((endpoint, row));
         }
         let mut left = random % total;
         for (endpoint, server) in group.iter() {

@@ -3,6 +3,7 @@
 use super::peer::Peer;
 use super::profile::{Identity, Profile};
 use super::statement_cache::StatementCache;
+use crate::hostgroups::{Endpoint, HostgroupId};
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;
 use std::net::Shutdown;
@@ -13,15 +14,32 @@ use wire::backend::Backend;
 use wire::socket::Socket;
 
 /// The part of a connection that others than its holder reach: whoever retires it or has to cut it.
-/// It exists from the moment a session is allowed to open the connection.
-#[derive(Default)]
+/// It exists from the moment a session is allowed to open the connection. Where the connection leads is in it too, so that
+/// whoever takes the connection touches no reference count that sessions share.
 pub struct Shared {
+    /// Hostgroup.
+    pub hostgroup: HostgroupId,
+    /// Server.
+    pub endpoint: Endpoint,
+    /// Where its traffic is counted.
+    pub counters: Arc<Counters>,
     retired: AtomicBool,
     socket: OnceLock<Socket>,
     peer: OnceLock<Arc<Peer>>,
 }
 
 impl Shared {
+    /// Of a connection that is not open yet.
+    pub fn new(hostgroup: HostgroupId, endpoint: Endpoint, counters: Arc<Counters>) -> Self {
+        Self {
+            hostgroup,
+            endpoint,
+            counters,
+            retired: AtomicBool::new(false),
+            socket: OnceLock::new(),
+            peer: OnceLock::new(),
+        }
+    }
     /// Marks the connection: it may finish what it does, and is then destroyed.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);

@@ -13,18 +13,11 @@ use std::time::{Duration, Instant};
 const FAILURE_WINDOW: Duration = Duration::from_secs(1);
 
 /// The right to one connection of one server, counted as used until it is given back.
-#[derive(Clone)]
 pub struct Slot {
-    /// Hostgroup.
-    pub hostgroup: HostgroupId,
-    /// Server.
-    pub endpoint: Endpoint,
     /// Key in the server's used map.
     pub id: u64,
     /// The part of the connection others reach.
     pub shared: Arc<Shared>,
-    /// Where its traffic is counted.
-    pub counters: Arc<Counters>,
 }
 
 /// What a session got.
@@ -115,10 +108,10 @@ impl<T> ServerPool<T> {
         self.free.remove(best?.1)
     }
     /// Counts a connection as used under `id`.
-    fn occupy(&mut self, id: u64, hostgroup: HostgroupId, endpoint: &Endpoint, shared: Arc<Shared>) -> Slot {
+    fn occupy(&mut self, id: u64, shared: Arc<Shared>) -> Slot {
         self.used.insert(id, Arc::clone(&shared));
         self.most_used = self.most_used.max(self.used.len());
-        Slot { hostgroup, endpoint: endpoint.clone(), id, shared, counters: Arc::clone(&self.counters) }
+        Slot { id, shared }
     }
     fn drain(&mut self, trash: &mut Trash<T>) {
         trash.extend(self.free.drain(..).map(|idle| idle.connection));
@@ -151,8 +144,8 @@ impl<T> Default for Inner<T> {
 }
 
 impl<T> Inner<T> {
-    fn pool(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<&mut ServerPool<T>> {
-        self.pools.get_mut(&hostgroup)?.get_mut(endpoint)
+    fn pool(&mut self, slot: &Slot) -> Option<&mut ServerPool<T>> {
+        self.pools.get_mut(&slot.shared.hostgroup)?.get_mut(&slot.shared.endpoint)
     }
     /// Chooses a server and takes a connection of it, or the right to open one.
     pub fn acquire(
@@ -175,26 +168,26 @@ impl<T> Inner<T> {
                     false => Refusal::Unavailable(unavailable),
                 }
             })?;
-        let pool = pools.entry(endpoint.clone()).or_default();
-        let idle = pool.take(want);
-        if idle.is_none() {
-            while pool.held() >= row.max_connections as usize
-                && let Some(oldest) = pool.free.pop_front()
-            {
-                trash.push(oldest.connection);
-            }
-        }
         self.next_id += 1;
-        let shared = idle.as_ref().map(|idle| Arc::clone(&idle.connection.shared)).unwrap_or_default();
-        let slot = pool.occupy(self.next_id, hostgroup, endpoint, shared);
-        Ok(match idle {
-            Some(idle) => Acquired::Reuse(slot, idle.connection, now.saturating_duration_since(idle.since)),
-            None => Acquired::Open(slot, row.use_ssl),
-        })
+        let id = self.next_id;
+        if let Some(pool) = pools.get_mut(endpoint)
+            && let Some(Idle { connection, since, .. }) = pool.take(want)
+        {
+            let slot = pool.occupy(id, Arc::clone(&connection.shared));
+            return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
+        }
+        let pool = pools.entry(endpoint.clone()).or_default();
+        while pool.held() >= row.max_connections as usize
+            && let Some(oldest) = pool.free.pop_front()
+        {
+            trash.push(oldest.connection);
+        }
+        let shared = Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters));
+        Ok(Acquired::Open(pool.occupy(id, Arc::new(shared)), row.use_ssl))
     }
     /// Counts a connection that was opened. False if the pool was closed meanwhile.
     pub fn connected(&mut self, slot: &Slot) -> bool {
-        if let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) {
+        if let Some(pool) = self.pool(slot) {
             pool.connected += 1;
         }
         !self.closed
@@ -210,7 +203,7 @@ impl<T> Inner<T> {
         until: Instant,
         trash: &mut Trash<T>,
     ) -> bool {
-        let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) else { return false };
+        let Some(pool) = self.pool(slot) else { return false };
         pool.failed += 1;
         if !against_server {
             return false;
@@ -226,8 +219,9 @@ impl<T> Inner<T> {
         }
         pool.failures = None;
         // Attempts that were under way may fail after the shun has begun.
-        let now_shunned = self.hostgroups.usable(slot.hostgroup, &slot.endpoint);
-        self.hostgroups.shun_failed(&slot.endpoint, until);
+        let Shared { hostgroup, endpoint, .. } = &*slot.shared;
+        let now_shunned = self.hostgroups.usable(*hostgroup, endpoint);
+        self.hostgroups.shun_failed(endpoint, until);
         self.sweep(trash);
         now_shunned
     }
@@ -238,11 +232,11 @@ impl<T> Inner<T> {
     }
     /// Takes the free connection of a hostgroup that was last used under the slot `id`.
     pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
-        for (endpoint, pool) in self.pools.get_mut(&hostgroup)? {
+        for pool in self.pools.get_mut(&hostgroup)?.values_mut() {
             let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
             let Idle { connection, .. } = pool.free.remove(at)?;
             self.next_id += 1;
-            let slot = pool.occupy(self.next_id, hostgroup, endpoint, Arc::clone(&connection.shared));
+            let slot = pool.occupy(self.next_id, Arc::clone(&connection.shared));
             return Some((slot, connection));
         }
         None
@@ -256,10 +250,11 @@ impl<T> Inner<T> {
         keep: Keep,
         trash: &mut Trash<T>,
     ) {
-        let server = self.hostgroups.server(slot.hostgroup, &slot.endpoint);
+        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
         let max = server.map_or(0, |server| server.row.max_connections) as usize;
-        let usable = !self.closed && self.hostgroups.usable(slot.hostgroup, &slot.endpoint);
-        let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) else { return trash.push(connection) };
+        let status = server.map(|server| server.status);
+        let usable = !self.closed && status == Some(ServerStatus::Online);
+        let Some(pool) = self.pool(slot) else { return trash.push(connection) };
         pool.used.remove(&slot.id);
         let too_old =
             !keep.max_age.is_zero() && now.saturating_duration_since(connection.opened) > keep.max_age;
@@ -272,14 +267,15 @@ impl<T> Inner<T> {
                 trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
             }
         }
-        self.forget_gone(slot);
+        self.forget_gone(status);
     }
     /// Gives up a slot whose connection is gone or never came to be.
     pub fn discard(&mut self, slot: &Slot) {
-        if let Some(pool) = self.pool(slot.hostgroup, &slot.endpoint) {
+        if let Some(pool) = self.pool(slot) {
             pool.used.remove(&slot.id);
         }
-        self.forget_gone(slot);
+        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
+        self.forget_gone(server.map(|server| server.status));
     }
     /// Retires every connection of an endpoint, in one hostgroup or in all.
     pub fn drain(&mut self, hostgroup: Option<HostgroupId>, endpoint: &Endpoint, trash: &mut Trash<T>) {
@@ -317,9 +313,9 @@ impl<T> Inner<T> {
             !pools.is_empty()
         });
     }
-    fn forget_gone(&mut self, slot: &Slot) {
-        let server = self.hostgroups.server(slot.hostgroup, &slot.endpoint);
-        if server.is_none_or(|server| server.status == ServerStatus::OfflineHard) {
+    /// Forgets the servers that are gone, if one of that status may be one of them.
+    fn forget_gone(&mut self, status: Option<ServerStatus>) {
+        if matches!(status, None | Some(ServerStatus::OfflineHard)) {
             self.purge();
         }
     }

@@ -1,7 +1,7 @@
 //! Guards: a place in the used map, and a connection that holds one.
 
 use super::Backends;
-use super::connection::Connection;
+use super::connection::{Connection, Shared};
 use super::inner::{Keep, Slot};
 use super::peer::Peer;
 use super::profile::{Identity, Profile, Want};
@@ -9,6 +9,7 @@ use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
 use super::variables;
 use crate::hostgroups::{HostgroupId, shun_time};
+use admin::Variables;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
@@ -59,7 +60,7 @@ impl Place {
             &mut trash,
         );
         super::quit_all(trash);
-        let Slot { endpoint, hostgroup, counters, .. } = &self.slot;
+        let Shared { endpoint, hostgroup, counters, .. } = &*self.slot.shared;
         if shunned {
             log::warn!(
                 "{endpoint} is shunned for {} s: {limit} connects failed, the last with: {reason}",
@@ -72,12 +73,10 @@ impl Place {
             log::log!(level, "cannot connect to {endpoint} for hostgroup {hostgroup}: {reason}");
         }
     }
-    fn give_back(mut self, connection: Box<Connection<Backend>>, now: Instant) {
+    fn give_back(mut self, connection: Box<Connection<Backend>>, now: Instant, limits: &Variables) {
         // While somebody waits, every connection is about to be needed again.
-        let variables = self.backends.config.variables();
-        let free_pct = if self.backends.waiting() == 0 { variables.free_connections_pct } else { 100 };
-        let keep = Keep { free_pct, max_age: variables.connection_max_age };
-        drop(variables);
+        let free_pct = if self.backends.waiting() == 0 { limits.free_connections_pct } else { 100 };
+        let keep = Keep { free_pct, max_age: limits.connection_max_age };
         let mut trash = Vec::new();
         self.backends.inner.lock().release(&self.slot, connection, now, keep, &mut trash);
         self.given_back = true;
@@ -91,7 +90,7 @@ impl Drop for Place {
         if !self.given_back {
             self.backends.inner.lock().discard(&self.slot);
         }
-        self.backends.waiters.wake_one(self.slot.hostgroup);
+        self.backends.waiters.wake_one(self.slot.shared.hostgroup);
     }
 }
 
@@ -132,11 +131,11 @@ impl Lease {
     }
     /// Server, for messages.
     pub fn server(&self) -> &dyn Display {
-        &self.place.slot.endpoint
+        &self.connection.shared.endpoint
     }
     /// Logs that the server was lost with a statement.
     pub fn log_loss(&self, when: &str, error: &WireError) {
-        let level = self.place.slot.counters.failure_level(Instant::now());
+        let level = self.connection.shared.counters.failure_level(Instant::now());
         log::log!(level, "lost the connection to {} {when}: {error}", self.server());
     }
     /// Whether it must not be used for anything but what is open on it.
@@ -145,7 +144,7 @@ impl Lease {
     }
     /// Counts one command and its answer, in bytes.
     pub fn count(&self, sent: u64, received: u64) {
-        self.place.slot.counters.count(sent, received);
+        self.connection.shared.counters.count(sent, received);
     }
     /// The id it is used under: by it the same connection can be had again ([`Backends::reclaim`]).
     pub fn id(&self) -> u64 {
@@ -153,7 +152,7 @@ impl Lease {
     }
     /// Hostgroup it belongs to.
     pub fn hostgroup(&self) -> HostgroupId {
-        self.place.slot.hostgroup
+        self.connection.shared.hostgroup
     }
     /// Notes that a statement has changed what the connection carries.
     pub fn set_profile(&mut self, profile: &Arc<Profile>) {
@@ -242,11 +241,11 @@ impl Lease {
         self.connection.identity = identity;
     }
     /// Puts the connection back into the pool, which closes it if it or its server is out of use.
-    pub fn release(self, now: Instant) {
+    pub fn release(self, now: Instant, limits: &Variables) {
         // The next session would take for its answer what the server has said unasked. Dropped, the connection is closed.
         if self.connection.transport.channel.buffered() > 0 {
             return;
         }
-        self.place.give_back(self.connection, now);
+        self.place.give_back(self.connection, now, limits);
     }
 }

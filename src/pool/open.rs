@@ -53,7 +53,7 @@ impl Ticket {
         }
     }
     fn connect(&self, want: &Want, deadline: Instant) -> Result<Backend, WireError> {
-        let Endpoint { host, port } = &self.place.slot.endpoint;
+        let Endpoint { host, port } = &self.place.slot.shared.endpoint;
         let address = self.place.backends().dns.resolve(host, deadline).map_err(io::Error::other)?;
         let identity = &want.identity;
         let mut capabilities = identity.class | EVERY;
@@ -91,7 +91,7 @@ impl Ticket {
         match Peer::of(&place.slot, &backend, &want.identity) {
             Ok(peer) => place.slot.shared.set_peer(peer),
             // It was cut a moment ago; its first use tells.
-            Err(error) => log::debug!("{}: {error}", place.slot.endpoint),
+            Err(error) => log::debug!("{}: {error}", place.slot.shared.endpoint),
         }
         let collation = want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into());
         let profile = Arc::new(Profile::login(want.profile.schema.as_deref(), collation));
@@ -107,11 +107,14 @@ impl Ticket {
         Ok(Lease::new(Box::new(connection), place))
     }
     fn report(self, failure: WireError, user: &str) -> OpenError {
-        let hostgroup = self.place.slot.hostgroup;
+        let hostgroup = self.place.slot.shared.hostgroup;
         match failure {
             WireError::Sql(error) if error.code == CR_AUTH_PLUGIN_ERR => {
                 self.place.failed(Blame::User, &error);
-                OpenError { error: cannot_prove(&self.place.slot.endpoint, user, &error), retry: false }
+                OpenError {
+                    error: cannot_prove(&self.place.slot.shared.endpoint, user, &error),
+                    retry: false,
+                }
             }
             WireError::Sql(error) => {
                 let retry = !USER_ERRORS.contains(&error.code);
@@ -122,7 +125,7 @@ impl Ticket {
                 self.place.failed(if is_our_own(&other) { Blame::Ourselves } else { Blame::Server }, &other);
                 let text = format!(
                     "Max connect failure while reaching hostgroup {hostgroup}: {}: {other}",
-                    self.place.slot.endpoint
+                    self.place.slot.shared.endpoint
                 );
                 OpenError { error: SqlError::new(9002, "HY000", text), retry: true }
             }

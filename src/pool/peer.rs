@@ -43,8 +43,8 @@ impl Peer {
     pub(super) fn of(slot: &Slot, backend: &Backend, identity: &Arc<Identity>) -> io::Result<Self> {
         let stream = backend.channel.stream();
         Ok(Self {
-            hostgroup: slot.hostgroup,
-            endpoint: slot.endpoint.clone(),
+            hostgroup: slot.shared.hostgroup,
+            endpoint: slot.shared.endpoint.clone(),
             address: stream.socket().peer_addr()?,
             local: stream.socket().local_addr()?,
             tls: stream.is_encrypted(),

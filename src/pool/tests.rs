@@ -266,8 +266,8 @@ fn rows_count_traffic_and_the_most_used_at_once() {
     let mut pool = Fixture::new(10);
     let a = want("a", None);
     let (one, two) = (pool.open(&a, 1), pool.open(&a, 2));
-    one.0.counters.count(100, 1000);
-    two.0.counters.count(1, 2);
+    one.0.shared.counters.count(100, 1000);
+    two.0.shared.counters.count(1, 2);
     pool.release(one);
     pool.release(two);
     let numbers: Vec<_> = pool.inner.rows()[0][4..].to_vec();
@@ -319,7 +319,7 @@ fn a_server_that_is_added_gets_its_share_although_another_has_free_connections()
     for random in 0..10 {
         match pool.inner.acquire(0, &a, pool.now, random, &mut pool.trash) {
             Ok(Acquired::Open(slot, _)) => {
-                fresh += usize::from(&*slot.endpoint.host == "new");
+                fresh += usize::from(&*slot.shared.endpoint.host == "new");
                 pool.inner.discard(&slot);
             }
             Ok(Acquired::Reuse(slot, connection, _)) => pool.release((slot, connection)),

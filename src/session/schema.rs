@@ -70,7 +70,7 @@ impl Sessions {
         }
         match self.open(hostgroup, &first_want(user, login)) {
             Some(Ok(lease)) => {
-                lease.release(Instant::now());
+                lease.release(Instant::now(), &self.config.variables());
                 self.schemas.add(opened, Instant::now());
                 Ok(())
             }
@@ -91,7 +91,7 @@ impl Sessions {
         match lease.prepare(want, || deadline) {
             Ok(()) => Some(Ok(lease)),
             Err(WireError::Sql(error)) => {
-                lease.release(Instant::now());
+                lease.release(Instant::now(), &self.config.variables());
                 Some(Err(error))
             }
             Err(_) => None,

@@ -338,7 +338,7 @@ impl<'a> Session<'a> {
         if lease.is_retired() || dirty && lease.reset(self.collation, Instant::now() + time).is_err() {
             return lease.backend().quit();
         }
-        lease.release(Instant::now());
+        lease.release(Instant::now(), &self.variables);
     }
     pub(super) fn must_keep(&self) -> bool {
         !self.hold.reasons.is_empty() || self.in_transaction()
@@ -359,7 +359,7 @@ impl<'a> Session<'a> {
         if let Some(lease) = self.lease.take() {
             self.released = Some(Released { id: lease.id(), hold });
             self.want.last = Some(lease.id());
-            lease.release(*self.ended.get_or_insert_with(Instant::now));
+            lease.release(*self.ended.get_or_insert_with(Instant::now), &self.variables);
         }
     }
     pub(super) fn drop_lease(&mut self) {

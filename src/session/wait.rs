@@ -131,7 +131,7 @@ impl Search<'_> {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),
             Err(WireError::Sql(error)) => {
-                lease.release(Instant::now());
+                lease.release(Instant::now(), self.limits);
                 Err(Failure::Error(error))
             }
             Err(error) => {

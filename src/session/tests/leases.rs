@@ -343,7 +343,7 @@ fn waiters_released_at_once_keep_to_max_connections() {
                 let lease = acquire(&world.backends, 0, want, None, client, entry, patience).unwrap();
                 most.fetch_max(world.used() as usize, Ordering::SeqCst);
                 served.fetch_add(1, Ordering::SeqCst);
-                lease.release(Instant::now());
+                lease.release(Instant::now(), variables);
             };
             thread::Builder::new().stack_size(128 << 10).spawn_scoped(scope, wait).unwrap();
         }
