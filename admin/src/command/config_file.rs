@@ -43,7 +43,9 @@ pub(super) fn select(admin: &Admin, rest: &str) -> Option<Result<Answer, SqlErro
     })
 }
 
+/// Memory as a file; only what would load.
 fn text(admin: &Admin) -> Result<String, SqlError> {
+    admin.variables()?;
     config_file::export(&admin.store.lock().conn, &admin.datadir)
 }
 

@@ -190,7 +190,9 @@ fn row(table: &'static str, columns: &[Column], item: &Item) -> Result<TableRow,
         let of = |name: &str| columns.iter().find(|column| column.name == name);
         let alias = ALIASES.iter().find(|(alias, _)| *alias == setting.name).map(|(_, name)| *name);
         let Some(column) = of(&setting.name).or_else(|| of(alias?)) else {
-            return refuse(format!("{table} has no such column"));
+            let near = columns.iter().find(|column| column.name.eq_ignore_ascii_case(&setting.name));
+            let hint = near.map(|column| format!("; {} is written so", column.name)).unwrap_or_default();
+            return refuse(format!("{table} has no such column{hint}"));
         };
         if row.columns.contains(&column.name) {
             return refuse(format!("{} is given a second time", column.name));

@@ -61,6 +61,10 @@ fn rows_that_do_not_fit_are_named() {
         ),
         ("mysql_query_rules = ( { active = 1 } )", "p.cnf:1: mysql_query_rules.rule_id: is missing"),
         (
+            "mysql_query_rules = ( { rule_id = 1; flagin = 1 } )",
+            "p.cnf:1: mysql_query_rules.flagin: mysql_query_rules has no such column; flagIN is written so",
+        ),
+        (
             "mysql_servers = ( { hostname = \"a\"; wieght = 1 } )",
             "p.cnf:1: mysql_servers.wieght: mysql_servers has no such column",
         ),
@@ -175,6 +179,36 @@ fn variables_are_typed_by_their_registry() {
         let found = refusal(text);
         assert!(found.starts_with(said), "{found}\n{said}");
     }
+}
+
+#[test]
+fn a_file_of_proxysql_is_taken_as_it_is() {
+    let settings = parse(
+        "datadir=\"/var/lib/proxysql\"
+         errorlog=\"/var/lib/proxysql/proxysql.log\"
+         admin_variables= { admin_credentials=\"admin:admin;radmin:radmin\" mysql_ifaces=\"0.0.0.0:6032\"
+             refresh_interval=2000 cluster_username=\"c\" cluster_password=\"c\" web_enabled=false }
+         mysql_variables= {
+             threads=4 max_connections=2048 default_query_delay=0 default_query_timeout=36000000 have_compress=true
+             poll_timeout=2000 interfaces=\"0.0.0.0:6033\" default_schema=\"information_schema\" stacksize=1048576
+             server_version=\"8.0.11\" connect_timeout_server=3000 monitor_username=\"monitor\"
+             monitor_password=\"monitor\" monitor_history=600000 monitor_connect_interval=60000
+             monitor_ping_interval=10000 monitor_read_only_interval=1500 monitor_read_only_timeout=500
+             ping_interval_server_msec=120000 ping_timeout_server=500 commands_stats=true sessions_sort=true
+             connect_retries_on_failure=10 eventslog_filename=\"events\" ssl_p2s_ca=\"\" query_retries_on_failure=1 }
+         mysql_servers = ( { address=\"10.0.0.1\" , port=3306 , hostgroup=0 , status=\"ONLINE\" , weight=1 , compression=0
+             max_replication_lag=10 , max_latency_ms=0 } , )
+         mysql_users: ( { username = \"root\" , password = \"\" , default_hostgroup = 0 , active = 1 } )
+         mysql_query_rules: ( { rule_id=1 active=1 match_pattern=\"^SELECT .* FOR UPDATE$\" destination_hostgroup=0 apply=1 } )
+         scheduler= ( { id=1 active=0 interval_ms=10000 filename=\"/bin/true\" arg1=\"0\" } )
+         mysql_replication_hostgroups= ( { writer_hostgroup=30 reader_hostgroup=40 comment=\"test repl 1\" } )
+         pgsql_variables= { threads=4 }",
+    );
+    let loaded = super::super::sections::load(&settings.unwrap(), Wanted::All).unwrap();
+    assert_eq!(loaded.rows.len(), 4);
+    let taken: Vec<&str> = loaded.variables.iter().map(|(name, _)| *name).collect();
+    assert!(taken.contains(&"mysql-monitor_read_only_timeout") && taken.contains(&"admin-admin_credentials"));
+    assert_eq!(loaded.variables.len() + loaded.ignored.len(), 32, "{:?}", loaded.ignored);
 }
 
 #[test]
