@@ -67,14 +67,17 @@ impl Store {
         let conn = connect(&path, &live, &current).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
         let mut store = Self { conn, live, held: Arc::default(), current, file, _lock: lock };
-        store.begin(&start).map_err(|error| explain(&path, &error))?;
+        store.create_tables(start.fresh).map_err(|error| explain(&path, &error))?;
         store.check_columns(&path)?;
+        if let Some(loaded) = &start.loaded {
+            store.merge("disk", loaded).map_err(|error| explain(&path, &error))?;
+        }
         store.fill_memory(defaults).map_err(|error| explain(&path, &error))?;
         Ok(store)
     }
 
-    /// Makes what tables are missing, and takes over what a file says, all or nothing.
-    fn begin(&mut self, start: &Beginning) -> rusqlite::Result<()> {
+    /// Makes what tables are missing. A fresh database is marked until its start comes to its end.
+    fn create_tables(&mut self, fresh: bool) -> rusqlite::Result<()> {
         let transaction = self.conn.transaction()?;
         for table in TABLES {
             for schema in ["main", "disk"] {
@@ -82,15 +85,12 @@ impl Store {
                 transaction.execute_batch(&table.ddl.replacen("CREATE TABLE ", &create, 1))?;
             }
         }
-        if start.fresh {
+        if fresh {
             // What a start that never came to its end took over is worth nothing.
             for table in TABLES {
                 transaction.execute(&format!("DELETE FROM disk.{}", table.name), [])?;
             }
             transaction.pragma_update(Some("disk"), beginning::MARK, beginning::UNFINISHED)?;
-        }
-        if let Some(loaded) = &start.loaded {
-            merge(&transaction, "disk", loaded)?;
         }
         transaction.commit()
     }
@@ -104,7 +104,11 @@ impl Store {
     /// Puts rows and values of a file into a layer, in place of those with the same keys. Returns how many.
     pub fn merge(&mut self, schema: &str, loaded: &Loaded) -> rusqlite::Result<u64> {
         let transaction = self.conn.transaction()?;
-        merge(&transaction, schema, loaded)?;
+        loaded.rows.iter().try_for_each(|row| row.replace_into(&transaction, schema))?;
+        for (name, value) in &loaded.variables {
+            let sql = format!("INSERT OR REPLACE INTO {schema}.global_variables VALUES (?1, ?2)");
+            transaction.execute(&sql, params![name, value])?;
+        }
         transaction.commit()?;
         Ok((loaded.rows.len() + loaded.variables.len()) as u64)
     }
@@ -223,13 +227,6 @@ impl Store {
     pub fn check_file(&self) -> Result<(), SqlError> {
         self.file.check()
     }
-}
-
-fn merge(conn: &Connection, schema: &str, loaded: &Loaded) -> rusqlite::Result<()> {
-    loaded.rows.iter().try_for_each(|row| row.replace_into(conn, schema))?;
-    let sql = format!("INSERT OR REPLACE INTO {schema}.global_variables VALUES (?1, ?2)");
-    let mut statement = conn.prepare(&sql)?;
-    loaded.variables.iter().try_for_each(|(name, value)| statement.execute(params![name, value]).map(drop))
 }
 
 /// The database file, as it was when it was opened.

@@ -154,6 +154,19 @@ fn a_file_that_is_refused_changes_nothing() {
 }
 
 #[test]
+fn a_database_of_another_version_is_left_as_it_is() {
+    let place = Place::new(&users("{ username = \"a\" }"));
+    let f = place.start(USUAL);
+    f.admin.store.lock().conn.execute_batch("ALTER TABLE disk.mysql_users ADD COLUMN more INT").unwrap();
+    drop(f);
+    place.write(&users("{ username = \"b\" }"));
+    assert!(place.open(RELOAD).err().unwrap().contains("mysql_users has other columns"));
+    let kept = rusqlite::Connection::open(place.datadir.path().join("pointsman.db")).unwrap();
+    let count = "SELECT count(*) FROM mysql_users WHERE username = 'b'";
+    assert_eq!(kept.query_row(count, [], |row| row.get::<_, i64>(0)), Ok(0));
+}
+
+#[test]
 fn every_module_loads_from_the_file() {
     let place = Place::new("");
     let f = place.start(USUAL);
