@@ -35,6 +35,8 @@ struct Limits {
     write: Option<Duration>,
     told_read: Option<Duration>,
     told_write: Option<Duration>,
+    /// For how long at most the peer has taken nothing.
+    stuck: Duration,
 }
 
 /// Zero would mean "no limit" to the system.
@@ -44,6 +46,8 @@ const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// A blocked write may look this often whether its time is up.
 const WRITE_TICK: Duration = Duration::from_secs(1);
+/// It looks so often at least within its time, because a write that moves some bytes says nothing of when it did.
+const LOOKS: u32 = 4;
 
 impl Socket {
     /// Takes over a stream, connected or about to be; sets TCP_NODELAY and keepalive.
@@ -119,7 +123,7 @@ impl Socket {
     /// The same for the next write.
     fn limit_write(&self) -> io::Result<()> {
         let mut limits = self.0.limits.lock();
-        if let Some(told) = limits.change(limits.write, limits.told_write, serves)? {
+        if let Some(told) = limits.change(limits.write_tick(), limits.told_write, serves)? {
             self.0.stream.set_write_timeout(told)?;
             limits.told_write = told;
         }
@@ -127,18 +131,20 @@ impl Socket {
         Ok(())
     }
     fn settle(&self, limits: &Limits) {
-        let told = limits.told_read == limits.read && serves(limits.told_write, limits.write);
-        self.0.unsettled.store(limits.deadline.is_some() || !told, Ordering::Release);
+        let told = limits.told_read == limits.read && serves(limits.told_write, limits.write_tick());
+        let unsettled = limits.deadline.is_some() || !told || !limits.stuck.is_zero();
+        self.0.unsettled.store(unsettled, Ordering::Release);
     }
     /// Whether a read may be tried again whose time is over.
     fn may_read_again(&self) -> bool {
         self.has_deadline()
     }
-    /// The same of a write, after the system's limit was over once more; all of its writes have `waited` so long before.
-    fn may_write_again(&self, waited: &mut Duration) -> bool {
-        let limits = self.0.limits.lock();
-        *waited = waited.saturating_add(limits.told_write.unwrap_or_default());
-        limits.deadline.is_some() || limits.write.is_none_or(|wanted| *waited < wanted)
+    /// Whether a write of so many bytes may be tried again, after what became of it.
+    fn may_write_again(&self, wanted: usize, result: &io::Result<usize>) -> bool {
+        let mut limits = self.0.limits.lock();
+        let again = limits.wrote(wanted, result);
+        self.settle(&limits);
+        again
     }
     /// Ends the connection, or one direction of it, under the thread that uses it.
     pub fn shutdown(&self, how: Shutdown) {
@@ -166,6 +172,26 @@ impl Socket {
 }
 
 impl Limits {
+    /// For how long one write may wait before it is looked at.
+    fn write_tick(&self) -> Option<Duration> {
+        self.write.map(|time| (time / LOOKS).max(SHORTEST))
+    }
+    /// Takes note of what became of a write of so many bytes; whether it is to be tried again. The peer is given up when it
+    /// has taken nothing for the time that a write has, over however many writes that is.
+    fn wrote(&mut self, wanted: usize, result: &io::Result<usize>) -> bool {
+        let waited = self.told_write.unwrap_or_default();
+        match result {
+            // The rest has waited, but since when is not known.
+            Ok(count) if *count < wanted => self.stuck = waited,
+            Ok(_) => self.stuck = Duration::ZERO,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.stuck = self.stuck.saturating_add(waited);
+                return self.deadline.is_some() || self.write.is_none_or(|most| self.stuck < most);
+            }
+            Err(_) => {}
+        }
+        false
+    }
     /// What the system is to be told, if that is not what it was `told`.
     fn change(
         &self,
@@ -213,14 +239,15 @@ impl Read for Socket {
 
 impl Write for Socket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut waited = Duration::ZERO;
         loop {
-            if !self.is_settled() {
+            let settled = self.is_settled();
+            if !settled {
                 self.limit_write()?;
             }
-            match rustix::net::send(&self.0.stream, bytes, SendFlags::NOSIGNAL) {
-                Err(Errno::AGAIN) if self.may_write_again(&mut waited) => {}
-                result => return result.map_err(io::Error::from),
+            let sent = rustix::net::send(&self.0.stream, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from);
+            let all = matches!(sent, Ok(count) if count == bytes.len());
+            if settled && all || !self.may_write_again(bytes.len(), &sent) {
+                return sent;
             }
         }
     }
@@ -262,7 +289,7 @@ pub(crate) mod tests {
             [socket.stream().read_timeout().unwrap(), socket.stream().write_timeout().unwrap()]
         };
         let hour = Duration::from_secs(3600);
-        client.set_timeouts(Some(hour), Some(hour));
+        client.set_timeouts(Some(hour), Some(hour * LOOKS));
         assert_eq!(told(&client), [None, None]);
         client.write_all(b"x").unwrap();
         assert_eq!(told(&client), [None, Some(hour)]);
@@ -311,6 +338,24 @@ pub(crate) mod tests {
         client.write_all(&[7; 20 << 20]).unwrap();
         client.shutdown(Shutdown::Both);
         assert_eq!(reader.join().unwrap(), 20 << 20);
+    }
+
+    #[test]
+    fn a_peer_that_takes_nothing_has_its_time_once() {
+        let seconds = Duration::from_secs;
+        let blocked = || Err(io::ErrorKind::WouldBlock.into());
+        let limits = Limits { write: Some(seconds(8)), told_write: Some(seconds(2)), ..Limits::default() };
+        let mut stuck = limits;
+        assert!(!stuck.wrote(10, &Ok(4)), "the caller goes on with the rest");
+        let given_up = (1..).find(|_| !stuck.wrote(6, &blocked()));
+        assert_eq!(given_up, Some(3), "two seconds went by with the first part, and two each time");
+        let mut slow = limits;
+        for _ in 0..100 {
+            assert!(slow.wrote(10, &blocked()) && slow.wrote(10, &blocked()));
+            assert!(!slow.wrote(10, &Ok(1)), "it takes a little now and then");
+        }
+        let mut patient = Limits { write: None, ..limits };
+        assert!((0..100).all(|_| patient.wrote(10, &blocked())));
     }
 
     #[test]
