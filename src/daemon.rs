@@ -148,7 +148,8 @@ impl Daemon {
         let registry = self.sessions.registry();
         self.sweeper = Some(Sweeper::start(Arc::clone(registry), Arc::clone(config))?);
         let queries = query_tables(config, &self.statistics);
-        let live = live_tables(&self.backends, &self.sessions, config, monitor);
+        let live =
+            live_tables(&self.backends, &self.sessions, config, monitor, self.listeners.traffic.refused());
         for table in live.into_iter().chain(queries) {
             self.admin.register(table).map_err(part)?;
         }

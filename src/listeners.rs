@@ -3,6 +3,8 @@
 use parking_lot::Mutex;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use wire::service::Service;
 
@@ -107,6 +109,10 @@ impl Listeners {
         reopened.is_ok()
     }
 
+    /// How many clients were refused because there were too many, as the service counts it.
+    pub fn refused(&self) -> Arc<AtomicU64> {
+        self.service.refused()
+    }
     /// Addresses bound now.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.bound.lock().iter().map(|bound| bound.actual).collect()

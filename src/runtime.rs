@@ -9,15 +9,14 @@ use crate::monitor::Monitor;
 use crate::pool::Backends;
 use crate::ports;
 use crate::rules::RuleSet;
-use crate::session::{
-    Ending, Entry, Registry, Sessions, global_rows, processlist_rows, unknown_thread, users_rows,
-};
+use crate::session::{Ending, Entry, Registry, Sessions, processlist_rows, unknown_thread, users_rows};
 use admin::rows::QueryRuleRow;
 use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
 use crossbeam_channel::Sender;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wire::SqlError;
 
 /// What LOAD publishes into, and what process commands act on.
@@ -126,12 +125,13 @@ impl Runtime for DaemonRuntime {
     }
 }
 
-/// The live tables whose rows the daemon holds.
+/// The live tables whose rows the daemon holds. `refused`: clients of the traffic port that were too many.
 pub fn live_tables(
     backends: &Arc<Backends>,
     sessions: &Arc<Sessions>,
     config: &Arc<Config>,
     monitor: Option<&Arc<Monitor>>,
+    refused: Arc<AtomicU64>,
 ) -> Vec<LiveTable> {
     type HostgroupRows = fn(&crate::hostgroups::Hostgroups) -> Vec<Vec<admin::Value>>;
     let of_hostgroups = |name, ddl, rows: HostgroupRows| {
@@ -142,7 +142,7 @@ pub fn live_tables(
         let (sessions, config) = (Arc::clone(sessions), Arc::clone(config));
         LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&sessions, &config)) }
     };
-    let pool = Arc::clone(backends);
+    let (pool, of_all) = (Arc::clone(backends), Arc::clone(sessions));
     let monitor = monitor.cloned();
     vec![
         of_hostgroups("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, rows::runtime_mysql_servers_rows),
@@ -168,9 +168,15 @@ pub fn live_tables(
         of_sessions("stats_mysql_users", ddl::STATS_MYSQL_USERS, |sessions, config| {
             users_rows(sessions.registry(), config)
         }),
-        of_sessions("stats_mysql_global", ddl::STATS_MYSQL_GLOBAL, |sessions, _| {
-            global_rows(sessions.registry(), sessions.uptime())
+        of_sessions("stats_mysql_commands_counters", ddl::STATS_MYSQL_COMMANDS_COUNTERS, |sessions, _| {
+            sessions.commands_rows()
         }),
+        LiveTable {
+            name: "stats_mysql_global",
+            schema: Schema::Stats,
+            ddl: ddl::STATS_MYSQL_GLOBAL,
+            rows: Arc::new(move || of_all.global_rows(refused.load(Ordering::Relaxed))),
+        },
         LiveTable {
             name: "mysql_server_read_only_log",
             schema: Schema::Monitor,

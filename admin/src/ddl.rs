@@ -281,6 +281,25 @@ pub const STATS_MYSQL_USERS: &str = "CREATE TABLE stats_mysql_users (
     frontend_max_connections INT NOT NULL
 )";
 
+/// stats_mysql_commands_counters
+pub const STATS_MYSQL_COMMANDS_COUNTERS: &str = "CREATE TABLE stats_mysql_commands_counters (
+    Command VARCHAR NOT NULL PRIMARY KEY,
+    Total_Time_us INT NOT NULL,
+    Total_cnt INT NOT NULL,
+    cnt_100us INT NOT NULL,
+    cnt_500us INT NOT NULL,
+    cnt_1ms INT NOT NULL,
+    cnt_5ms INT NOT NULL,
+    cnt_10ms INT NOT NULL,
+    cnt_50ms INT NOT NULL,
+    cnt_100ms INT NOT NULL,
+    cnt_500ms INT NOT NULL,
+    cnt_1s INT NOT NULL,
+    cnt_5s INT NOT NULL,
+    cnt_10s INT NOT NULL,
+    cnt_INFs INT NOT NULL
+)";
+
 /// stats_mysql_global
 pub const STATS_MYSQL_GLOBAL: &str = "CREATE TABLE stats_mysql_global (
     Variable_Name VARCHAR NOT NULL PRIMARY KEY,

@@ -119,6 +119,31 @@ impl<T> ServerPool<T> {
     }
 }
 
+/// What has happened to connections since the start, in all pools.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Connections that statements asked for.
+    pub asked: u64,
+    /// Of these, those that were in a pool.
+    pub found: u64,
+    /// Of these, those for which there was no server, or no room at any.
+    pub refused: u64,
+    /// Connections that sessions took back which they had used last.
+    pub reclaimed: u64,
+    /// Connections that came back into a pool.
+    pub returned: u64,
+    /// Connections opened.
+    pub opened: u64,
+    /// Connections that could not be opened.
+    pub failed: u64,
+    /// Connections that there are.
+    pub held: u64,
+    /// Bytes of commands sent to servers.
+    pub sent: u64,
+    /// Bytes of answers.
+    pub received: u64,
+}
+
 /// Placement and pools. Connections that must be closed are handed out through `trash` parameters, to be closed
 /// after unlocking.
 pub struct Inner<T> {
@@ -126,9 +151,18 @@ pub struct Inner<T> {
     pub hostgroups: Hostgroups,
     pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
     next_id: u64,
+    /// Without what the pools know themselves.
+    totals: Totals,
     /// The daemon stops: nobody waits for a server any more.
     pub ending: bool,
     closed: bool,
+}
+
+impl Totals {
+    fn add_traffic(&mut self, counters: &Counters) {
+        self.sent += counters.sent.load(Ordering::Relaxed);
+        self.received += counters.received.load(Ordering::Relaxed);
+    }
 }
 
 impl<T> Default for Inner<T> {
@@ -137,6 +171,7 @@ impl<T> Default for Inner<T> {
             hostgroups: Hostgroups::default(),
             pools: BTreeMap::new(),
             next_id: 0,
+            totals: Totals::default(),
             ending: false,
             closed: false,
         }
@@ -159,10 +194,13 @@ impl<T> Inner<T> {
         if self.closed {
             return Err(Refusal::Closed);
         }
+        let totals = &mut self.totals;
+        totals.asked += 1;
         let pools = self.pools.entry(hostgroup).or_default();
         let in_use = |endpoint: &Endpoint| pools.get(endpoint).map_or(0, |pool| pool.used.len());
         let (endpoint, row) =
             self.hostgroups.select(hostgroup, now, random, in_use).map_err(|unavailable| {
+                totals.refused += 1;
                 match self.ending {
                     true => Refusal::Closed,
                     false => Refusal::Unavailable(unavailable),
@@ -173,6 +211,7 @@ impl<T> Inner<T> {
         if let Some(pool) = pools.get_mut(endpoint)
             && let Some(Idle { connection, since, .. }) = pool.take(want)
         {
+            totals.found += 1;
             let slot = pool.occupy(id, Arc::clone(&connection.shared));
             return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
         }
@@ -190,6 +229,7 @@ impl<T> Inner<T> {
         if let Some(pool) = self.pool(slot) {
             pool.connected += 1;
         }
+        self.totals.opened += 1;
         !self.closed
     }
     /// Counts a connect failure. Those that speak against the server (`against_server`) shun it once there are
@@ -203,6 +243,7 @@ impl<T> Inner<T> {
         until: Instant,
         trash: &mut Trash<T>,
     ) -> bool {
+        self.totals.failed += 1;
         let Some(pool) = self.pool(slot) else { return false };
         pool.failed += 1;
         if !against_server {
@@ -235,6 +276,7 @@ impl<T> Inner<T> {
         for pool in self.pools.get_mut(&hostgroup)?.values_mut() {
             let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
             let Idle { connection, .. } = pool.free.remove(at)?;
+            self.totals.reclaimed += 1;
             self.next_id += 1;
             let slot = pool.occupy(self.next_id, Arc::clone(&connection.shared));
             return Some((slot, connection));
@@ -266,6 +308,7 @@ impl<T> Inner<T> {
             if pool.free.len() > allowed {
                 trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
             }
+            self.totals.returned += 1;
         }
         self.forget_gone(status);
     }
@@ -307,9 +350,15 @@ impl<T> Inner<T> {
         self.hostgroups.purge(|id, endpoint| {
             pools.get(&id).and_then(|pools| pools.get(endpoint)).map_or(0, ServerPool::held)
         });
-        let hostgroups = &self.hostgroups;
+        let (hostgroups, totals) = (&self.hostgroups, &mut self.totals);
         self.pools.retain(|id, pools| {
-            pools.retain(|endpoint, pool| pool.held() > 0 || hostgroups.server(*id, endpoint).is_some());
+            pools.retain(|endpoint, pool| {
+                let stays = pool.held() > 0 || hostgroups.server(*id, endpoint).is_some();
+                if !stays {
+                    totals.add_traffic(pool.counters.as_ref());
+                }
+                stays
+            });
             !pools.is_empty()
         });
     }
@@ -318,6 +367,15 @@ impl<T> Inner<T> {
         if matches!(status, None | Some(ServerStatus::OfflineHard)) {
             self.purge();
         }
+    }
+    /// What has happened so far.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.totals;
+        for pool in self.pools.values().flat_map(BTreeMap::values) {
+            totals.held += pool.held() as u64;
+            totals.add_traffic(&pool.counters);
+        }
+        totals
     }
     /// Whether the pool was closed.
     pub fn is_closed(&self) -> bool {

@@ -20,7 +20,7 @@ mod tests;
 mod variables;
 mod waiters;
 
-pub use inner::Refusal;
+pub use inner::{Refusal, Totals};
 pub use lease::Lease;
 pub use open::{OpenError, Ticket};
 pub use peer::{Peer, Target};
@@ -145,6 +145,10 @@ impl Backends {
         let mut trash = Vec::new();
         self.inner.lock().drain(hostgroup, endpoint, &mut trash);
         quit_all(trash);
+    }
+    /// What has happened to connections since the start.
+    pub fn totals(&self) -> Totals {
+        self.inner.lock().totals()
     }
     /// Rows of stats_mysql_connection_pool.
     pub fn connection_pool_rows(&self) -> Vec<Vec<admin::Value>> {

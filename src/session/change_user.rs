@@ -36,7 +36,8 @@ impl Session<'_> {
         let login = match wire::login::change_user(client, argument, capabilities, nonce, options, &admission)
         {
             Ok(login) => login,
-            Err(WireError::Sql(_)) if mariadb => {
+            Err(error @ WireError::Sql(_)) if mariadb => {
+                self.shared.registry.note_login(&error);
                 client.set_deadline(None);
                 self.stay();
                 return Ok(());

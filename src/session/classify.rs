@@ -1,6 +1,7 @@
 //! What a statement does to the session it runs in, judged from its text: conservatively, so that a connection is only
 //! shared where nothing can be lost. What servers report of a session goes beyond this, where they do.
 
+use super::commands::{Kind, is_object};
 use super::hold::Reason;
 use super::settings::Setting;
 use super::tokens::{Token, Tokens};
@@ -35,6 +36,8 @@ pub enum Count {
 pub struct Statement {
     /// What it leaves.
     pub effect: Effect,
+    /// What it is, where its text was judged.
+    pub kind: Kind,
     /// It reads LAST_INSERT_ID().
     pub reads_insert_id: bool,
     /// It reads the warnings and errors that the statement before it left.
@@ -80,7 +83,7 @@ pub fn classify_with<'a>(
         scan.token(token);
         also(token, &tokens);
     }
-    Statement { effect: scan.effect(sql, plain_backslash), ..scan.found }
+    Statement { effect: scan.effect(sql, plain_backslash), kind: scan.kind(), ..scan.found }
 }
 
 /// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
@@ -142,13 +145,14 @@ fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
 const LONGEST_VERB: usize = 10;
 
 /// Words that mean something after the verb, the usual ones first.
-const MEANINGFUL: [&[u8]; 32] = [
+const MEANINGFUL: [&[u8]; 33] = [
     b"FROM",
     b"INTO",
     b"TABLE",
     b"VALUE",
     b"LAST_INSERT_ID",
     b"RETURNING",
+    b"UPDATE",
     b"START",
     b"BEGIN",
     b"COMMIT",
@@ -206,6 +210,9 @@ struct Scan<'a> {
     first: Verb,
     verb: Verb,
     parts: usize,
+    /// The first word, and the one after it that says more.
+    names: [&'a [u8]; 2],
+    locks_rows: bool,
     previous: &'a [u8],
     hold: Option<Reason>,
     release: Option<Reason>,
@@ -249,6 +256,7 @@ impl<'a> Scan<'a> {
         }
         if self.parts == 1 {
             self.first = verb;
+            self.names[0] = word;
         } else if !matches!(verb, Verb::Stateless | Verb::Definition) {
             self.hold(Reason::State);
         }
@@ -258,6 +266,10 @@ impl<'a> Scan<'a> {
     }
     fn word(&mut self, word: &'a [u8]) {
         let after = |keyword: &str| self.previous.eq_ignore_ascii_case(keyword.as_bytes());
+        let [_, second] = &mut self.names;
+        if second.is_empty() && (self.verb != Verb::Definition || is_object(word)) {
+            *second = word;
+        }
         match meaning(word) {
             b"START" | b"BEGIN" if self.verb == Verb::Xa && after("XA") => self.hold = Some(Reason::Xa),
             b"COMMIT" | b"ROLLBACK" if self.verb == Verb::Xa && after("XA") => {
@@ -293,10 +305,19 @@ impl<'a> Scan<'a> {
             b"IDENTITY" if self.previous.is_empty() => self.found.reads_insert_id = true,
             b"LAST_INSERT_ID" => (self.found.reads_insert_id, self.since_insert_id) = (true, 1),
             b"FROM" | b"INTO" | b"TABLE" | b"TABLES" => self.found.names_tables = true,
+            b"UPDATE" if after("FOR") => self.locks_rows = true,
             b"RETURNING" => self.found.returns_rows = true,
             _ => {}
         }
         self.previous = word;
+    }
+    fn kind(&self) -> Kind {
+        let [first, second] = self.names;
+        let mut buffer = [0; LONGEST_VERB];
+        match Kind::of(upper(first, &mut buffer), second) {
+            Kind::Select if self.locks_rows => Kind::SelectForUpdate,
+            kind => kind,
+        }
     }
     fn effect(&self, sql: &[u8], plain_backslash: bool) -> Effect {
         match (self.hold, self.first) {

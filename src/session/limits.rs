@@ -84,6 +84,13 @@ impl Session<'_> {
             _ => b"",
         };
         self.registered.entry.begin(code, shown, self.started);
+        if code != Command::COM_QUERY {
+            self.shared.registry.commands.count_command(self.id, code);
+        }
+    }
+    /// Counts an error that no server has said.
+    pub fn note_error(&self, error: &SqlError) {
+        self.shared.registry.note_error(error);
     }
     /// Longest command that the client may send, in bytes.
     pub fn max_allowed_packet(&self) -> usize {

@@ -5,6 +5,7 @@ mod aside;
 mod asked;
 mod change_user;
 mod classify;
+mod commands;
 mod counts;
 mod dispatch;
 mod forward;
@@ -42,8 +43,10 @@ use crate::tokens;
 use admission::Admission;
 pub use kill::unknown_thread;
 use limits::IdleLimit;
+use local::Answer;
 use parking_lot::Mutex;
-pub use processlist::{global_rows, processlist_rows, users_rows};
+use processlist::global_rows;
+pub use processlist::{processlist_rows, users_rows};
 use registry::count;
 pub use registry::{Ending, Entry, Registry};
 use state::{Session, Step};
@@ -94,6 +97,14 @@ impl Sessions {
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
+    /// Rows of stats_mysql_commands_counters.
+    pub fn commands_rows(&self) -> Vec<Vec<admin::Value>> {
+        self.registry.commands.rows()
+    }
+    /// Rows of stats_mysql_global. `refused`: clients that came when there were mysql-max_connections.
+    pub fn global_rows(&self, refused: u64) -> Vec<Vec<admin::Value>> {
+        global_rows(&self.registry, &self.backends, self.uptime(), refused)
+    }
     /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
@@ -123,6 +134,7 @@ impl Sessions {
             Ok(()) => {}
             Err(error) => {
                 count(&self.registry.counters.aborted);
+                self.registry.note_login(&error);
                 if !matches!(error, WireError::Closed) {
                     log::debug!("client {id} from {peer}: {error}");
                 }
@@ -160,6 +172,10 @@ fn converse(
         };
         session.finish();
         let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
+        match &step {
+            Step::Answer(Answer::Error(error)) | Step::End(Some(error)) => session.note_error(error),
+            _ => {}
+        }
         match step {
             Step::Answer(answer) => answer.write(reply)?,
             Step::End(Some(error)) => {

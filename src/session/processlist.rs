@@ -1,8 +1,10 @@
 //! What administrators see of sessions: the process list, users, totals.
 
-use super::registry::{Activity, Counters, Entry, Registry};
+use super::commands::Kind;
+use super::registry::{Activity, Entry, Registry};
 use super::state::TRANSACTION;
 use crate::config::Config;
+use crate::pool::Backends;
 use admin::Value;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,22 +115,56 @@ pub fn users_rows(registry: &Registry, config: &Config) -> Vec<Vec<Value>> {
     rows.into_iter().map(row).collect()
 }
 
-/// Rows of stats_mysql_global.
-pub fn global_rows(registry: &Registry, uptime: Duration) -> Vec<Vec<Value>> {
-    let Counters { created, aborted, refused_users, killed_queries, killed_connections } = &registry.counters;
+/// Rows of stats_mysql_global. `refused`: clients that came when there were mysql-max_connections.
+pub fn global_rows(
+    registry: &Registry,
+    backends: &Backends,
+    uptime: Duration,
+    refused: u64,
+) -> Vec<Vec<Value>> {
+    let Registry { counters, commands, .. } = registry;
+    let pools = backends.totals();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let entries = registry.entries();
-    let transactions = entries.iter().filter(|entry| entry.activity().transaction.is_some()).count() as u64;
+    let how_many = |wanted: fn(&Activity) -> bool| {
+        entries.iter().filter(|entry| wanted(&entry.activity())).count() as u64
+    };
     let rows = [
         ("ProxySQL_Uptime", uptime.as_secs()),
-        ("Active_Transactions", transactions),
-        ("Client_Connections_aborted", read(aborted)),
-        ("Client_Connections_connected", registry.sessions() as u64),
-        ("Client_Connections_created", read(created)),
+        ("Active_Transactions", how_many(|activity| activity.transaction.is_some())),
+        ("Client_Connections_aborted", read(&counters.aborted)),
+        ("Client_Connections_connected", entries.len() as u64),
+        ("Client_Connections_created", read(&counters.created)),
+        ("Client_Connections_non_idle", how_many(|activity| activity.command.is_some())),
+        ("Server_Connections_aborted", pools.failed),
+        ("Server_Connections_connected", pools.held),
+        ("Server_Connections_created", pools.opened),
+        ("Com_commit", commands.of_kind(Kind::Commit)),
+        ("Com_rollback", commands.of_kind(Kind::Rollback)),
+        ("Com_frontend_init_db", commands.of_command(Command::COM_INIT_DB)),
+        ("Com_frontend_stmt_close", commands.of_command(Command::COM_STMT_CLOSE)),
+        ("Com_frontend_stmt_execute", commands.of_command(Command::COM_STMT_EXECUTE)),
+        ("Com_frontend_stmt_prepare", commands.of_command(Command::COM_STMT_PREPARE)),
+        ("Com_frontend_use_db", commands.of_kind(Kind::Use)),
         ("Questions", registry.questions()),
-        ("mysql_killed_backend_connections", read(killed_connections)),
-        ("mysql_killed_backend_queries", read(killed_queries)),
-        ("Access_Denied_Max_User_Connections", read(refused_users)),
+        ("Slow_queries", read(&counters.slow)),
+        ("Queries_backends_bytes_recv", pools.received),
+        ("Queries_backends_bytes_sent", pools.sent),
+        ("ConnPool_get_conn_failure", pools.refused),
+        ("ConnPool_get_conn_immediate", pools.reclaimed),
+        ("ConnPool_get_conn_success", pools.asked - pools.refused),
+        ("MyHGM_myconnpoll_get", pools.asked),
+        ("MyHGM_myconnpoll_get_ok", pools.found),
+        ("MyHGM_myconnpoll_push", pools.returned),
+        ("mysql_killed_backend_connections", read(&counters.killed_connections)),
+        ("mysql_killed_backend_queries", read(&counters.killed_queries)),
+        ("mysql_unexpected_frontend_packets", read(&counters.unexpected_packets)),
+        ("backend_offline_during_query", read(&counters.offline)),
+        ("max_connect_timeouts", read(&counters.connect_timeouts)),
+        ("generated_error_packets", read(&counters.own_errors)),
+        ("Access_Denied_Wrong_Password", read(&counters.refused_passwords)),
+        ("Access_Denied_Max_Connections", refused),
+        ("Access_Denied_Max_User_Connections", read(&counters.refused_users)),
     ];
     rows.map(|(name, value)| vec![Value::Text(name.to_owned()), Value::Text(value.to_string())]).into()
 }
@@ -137,9 +173,10 @@ pub fn global_rows(registry: &Registry, uptime: Duration) -> Vec<Vec<Value>> {
 pub fn statistics(registry: &Registry, uptime: Duration, mariadb: bool) -> String {
     let flushes = if mariadb { "" } else { "Flush tables: 0  " };
     let questions = registry.questions();
+    let slow = registry.counters.slow.load(Ordering::Relaxed);
     let average = questions as f64 / uptime.as_secs_f64().max(1.0);
     format!(
-        "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: 0  Opens: 0  {flushes}\
+        "Uptime: {}  Threads: {}  Questions: {questions}  Slow queries: {slow}  Opens: 0  {flushes}\
          Open tables: 0  Queries per second avg: {average:.3}",
         uptime.as_secs(),
         registry.sessions()

@@ -5,6 +5,7 @@
 //! is done about it - on the server, too - is done by that thread alone. So a statement that ended a moment ago is never
 //! mistaken for the next one, its own session's or another's.
 
+use super::commands::Commands;
 use super::hold::Hold;
 use crate::hostgroups::HostgroupId;
 use crate::pool::Peer;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::socket::Socket;
-use wire::{Command, SqlError, StatusFlags};
+use wire::{Command, SqlError, StatusFlags, WireError};
 
 /// Bytes of a statement that the process list shows.
 pub const SHOWN: usize = 1024;
@@ -26,6 +27,8 @@ pub struct Registry {
     table: Mutex<Table>,
     /// Numbers for `stats_mysql_global`.
     pub counters: Counters,
+    /// Statements by their first words, and other commands.
+    pub commands: Commands,
 }
 
 #[derive(Default)]
@@ -49,6 +52,18 @@ pub struct Counters {
     pub killed_queries: AtomicU64,
     /// KILL CONNECTION sent to servers.
     pub killed_connections: AtomicU64,
+    /// Logins and changes of user refused with error 1045.
+    pub refused_passwords: AtomicU64,
+    /// Errors that no server has said.
+    pub own_errors: AtomicU64,
+    /// Of these, those that say that no server could be had in time.
+    pub connect_timeouts: AtomicU64,
+    /// Of these, those about packets that are no commands.
+    pub unexpected_packets: AtomicU64,
+    /// Statements lost with a server that was taken out of use.
+    pub offline: AtomicU64,
+    /// Statements over mysql-long_query_time.
+    pub slow: AtomicU64,
 }
 
 /// Adds one.
@@ -297,6 +312,21 @@ impl Registry {
         drop(table);
         count(&self.counters.created);
         Ok(Registered { registry: Arc::clone(self), entry })
+    }
+    /// Counts a login that was refused for its password.
+    pub fn note_login(&self, error: &WireError) {
+        if matches!(error, WireError::Sql(error) if error.code == 1045) {
+            count(&self.counters.refused_passwords);
+        }
+    }
+    /// Counts an error that no server has said.
+    pub fn note_error(&self, error: &SqlError) {
+        count(&self.counters.own_errors);
+        match error.code {
+            9001 => count(&self.counters.connect_timeouts),
+            1153 | 1156 | 1157 => count(&self.counters.unexpected_packets),
+            _ => {}
+        }
     }
     /// The session with that connection id.
     pub fn find(&self, id: u32) -> Option<Arc<Entry>> {

@@ -3,7 +3,9 @@
 //! A prepared statement is judged once, when it is prepared; each execution goes where that said.
 
 use super::classify::{Statement, classify, classify_with};
+use super::commands::Kind;
 use super::local::Answer;
+use super::registry::count;
 use super::state::{Message, Role, Session, Step};
 use super::wait::hold_back;
 use crate::config::User;
@@ -232,7 +234,14 @@ impl Session<'_> {
         }
     }
     /// Counts the statement whose answer has come. Before the session takes note of what it changed.
-    pub(super) fn account(&mut self, outcome: &Outcome) {
+    pub(super) fn account(&mut self, kind: Kind, outcome: &Outcome) {
+        let time = self.ended.get_or_insert_with(Instant::now).saturating_duration_since(self.started);
+        if self.variables.commands_stats {
+            self.shared.registry.commands.count(self.id, kind, time);
+        }
+        if time > self.variables.long_query_time {
+            count(&self.shared.registry.counters.slow);
+        }
         self.count_as(self.hostgroup.into(), outcome.affected_rows, outcome.rows);
     }
     fn count_as(&mut self, hostgroup: i64, rows_affected: u64, rows_sent: u64) {

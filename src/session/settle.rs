@@ -5,6 +5,7 @@ use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::learn::heed;
 use super::local::Answer;
+use super::registry::count;
 use super::state::{Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
 use std::sync::Arc;
@@ -41,7 +42,7 @@ impl Session<'_> {
                 if outcome.error.is_some() && before.is_some() {
                     lease.backend().tracking = before;
                 }
-                self.account(&outcome);
+                self.account(pending.statement.kind, &outcome);
                 self.settle(pending, &outcome);
                 self.unpark();
                 Step::Silent
@@ -76,6 +77,9 @@ impl Session<'_> {
     pub(super) fn lost(&mut self, error: &WireError) -> Step {
         if let Some(lease) = &self.lease {
             lease.log_loss("with a statement", error);
+            if lease.is_retired() {
+                count(&self.shared.registry.counters.offline);
+            }
         }
         let stateful = self.hold.reasons.leave_something();
         self.drop_lease();

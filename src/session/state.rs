@@ -24,7 +24,7 @@ use super::hold::{Hold, Reason};
 use super::limits::IdleLimit;
 use super::local::Answer;
 use super::prepared::{Call, Preparing};
-use super::registry::Registered;
+use super::registry::{Registered, count};
 use super::route::Route;
 use super::schema::first_want;
 use super::statements::Statements;
@@ -309,6 +309,7 @@ impl<'a> Session<'a> {
             if self.hold.reasons.leave_something() {
                 let text = "Lost connection to MySQL server during query: the server was taken out of use, and what \
                             this session had set up there is lost with it";
+                count(&self.shared.registry.counters.offline);
                 return Err(Step::End(Some(SqlError::new(2013, "HY000", text))));
             }
             self.drop_lease();

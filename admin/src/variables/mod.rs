@@ -84,6 +84,10 @@ pub struct Variables {
     pub max_connections: usize,
     /// mysql-wait_timeout (ms)
     pub wait_timeout: Duration,
+    /// mysql-commands_stats: statements are counted by their first words
+    pub commands_stats: bool,
+    /// mysql-long_query_time (ms): a statement that takes longer is counted as slow
+    pub long_query_time: Duration,
     /// mysql-default_query_timeout (ms): a statement that runs longer is killed on its server
     pub default_query_timeout: Duration,
     /// mysql-max_transaction_time (ms)
@@ -177,7 +181,9 @@ impl Default for Variables {
             max_allowed_packet: 67_108_864,
             max_connections: 10_000,
             wait_timeout: ms(28_800_000),
+            commands_stats: true,
             default_query_timeout: ms(86_400_000),
+            long_query_time: ms(1_000),
             max_transaction_time: ms(14_400_000),
             max_transaction_idle_time: ms(14_400_000),
             kill_backend_connection_when_disconnect: true,

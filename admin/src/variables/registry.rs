@@ -30,6 +30,11 @@ pub const VARIABLES: &[VarDef] = &[
     ),
     var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
     var(
+        "mysql-commands_stats",
+        Kind::Bool(field!(commands_stats)),
+        "Whether statements are counted in stats_mysql_commands_counters.",
+    ),
+    var(
         "mysql-connect_retries_delay",
         Kind::Millis(field!(connect_retries_delay), 0..=10_000),
         "Pause between attempts to connect to a server.",
@@ -104,6 +109,11 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-kill_backend_connection_when_disconnect",
         Kind::Bool(field!(kill_backend_connection_when_disconnect)),
         "Whether the statement of a client that has gone is killed on its server.",
+    ),
+    var(
+        "mysql-long_query_time",
+        Kind::Millis(field!(long_query_time), 0..=TWENTY_DAYS_MS),
+        "How long a statement may take before it is counted as slow.",
     ),
     var(
         "mysql-max_allowed_packet",

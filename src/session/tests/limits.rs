@@ -2,6 +2,7 @@
 
 use super::*;
 use std::net::Shutdown;
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 use wire::auth::Secret;
@@ -295,7 +296,12 @@ fn totals_are_kept_and_told() {
     value(&mut client, "SELECT ID");
     client.query_drop("BEGIN").unwrap();
     let total = |name: &str| {
-        let rows = global_rows(&world.registry, Duration::from_secs(100));
+        let rows = global_rows(
+            &world.registry,
+            &world.backends,
+            Duration::from_secs(100),
+            world.front.refused().load(Ordering::Relaxed),
+        );
         let row = rows.into_iter().find(|row| row[0] == Value::Text(name.to_owned())).unwrap();
         row[1].clone()
     };
@@ -319,4 +325,66 @@ fn totals_are_kept_and_told() {
         "{told}"
     );
     assert!(fields[0].starts_with("Uptime: ") && fields[7].starts_with("Queries per second avg: "), "{told}");
+}
+
+#[test]
+fn what_goes_wrong_and_what_is_done_is_counted() {
+    let world = World::with(10, |variables| {
+        variables.connect_timeout_server_max = Duration::from_millis(50);
+        variables.long_query_time = Duration::ZERO;
+    });
+    let total = |name: &str| {
+        let refused = world.front.refused().load(Ordering::Relaxed);
+        let rows = global_rows(&world.registry, &world.backends, Duration::from_secs(100), refused);
+        let row = rows.into_iter().find(|row| row[0] == Value::Text(name.to_owned())).unwrap();
+        match &row[1] {
+            Value::Text(text) => text.parse::<u64>().unwrap(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut client = world.client();
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("COMMIT").unwrap();
+    client.exec_drop("SELECT ID", ()).unwrap();
+    world.await_pool(0, 1);
+    for (name, expected) in [
+        ("Com_commit", 1),
+        ("Com_rollback", 0),
+        ("Com_frontend_stmt_prepare", 1),
+        ("Com_frontend_stmt_execute", 1),
+        ("Server_Connections_created", 1),
+        ("Server_Connections_connected", 1),
+        ("MyHGM_myconnpoll_get", 3),
+        ("MyHGM_myconnpoll_get_ok", 2),
+        ("MyHGM_myconnpoll_push", 3),
+        ("ConnPool_get_conn_success", 3),
+        ("Slow_queries", 4),
+        ("generated_error_packets", 0),
+    ] {
+        assert_eq!(total(name), expected, "{name}");
+    }
+    assert!(total("Queries_backends_bytes_sent") > 0 && total("Queries_backends_bytes_recv") > 0);
+    let select =
+        world.registry.commands.rows().into_iter().find(|row| row[0] == Value::Text("SELECT".into()));
+    assert_eq!(select.unwrap()[2], Value::Int(1));
+
+    world.set_usable(false);
+    assert_eq!(refused(&mut client, "SELECT ID").0, 9001);
+    let options = OptsBuilder::new()
+        .ip_or_hostname(Some(world.address.ip().to_string()))
+        .tcp_port(world.address.port())
+        .user(Some("app"))
+        .pass(Some("wrong"))
+        .prefer_socket(false);
+    assert!(Conn::new(options).is_err());
+    eventually("the refusal is counted", || total("Access_Denied_Wrong_Password") == 1);
+    assert_eq!((total("max_connect_timeouts"), total("generated_error_packets")), (1, 1));
+    assert!(total("ConnPool_get_conn_failure") > 0);
+    assert_eq!(total("Client_Connections_aborted"), 1);
+    assert_eq!(total("Access_Denied_Max_Connections"), 0);
+
+    let mut raw = raw_client(&world);
+    raw.channel.write_raw(b"\x01\0\0\x07\x0E").unwrap();
+    assert_eq!(error_of(&mut raw), 1156);
+    assert_eq!(total("mysql_unexpected_frontend_packets"), 1);
 }

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 pub(super) struct Connections {
     limit: ConnectionLimit,
     handler: Handler,
+    /// How many connections were refused with error 1040.
+    pub(super) refused: Arc<AtomicU64>,
     pub(super) state: Mutex<State>,
     /// Signalled when the last connection ends.
     none_left: Condvar,
@@ -75,7 +78,8 @@ impl State {
 impl Connections {
     pub(super) fn new(spec: ServiceSpec, limit: ConnectionLimit, handler: Handler) -> Self {
         let state = State { spec, open: HashMap::new(), places: Vec::new(), threads: Vec::new(), started: 0 };
-        Self { limit, handler, state: Mutex::new(state), none_left: Condvar::new(), closed: Condvar::new() }
+        let (none_left, closed) = (Condvar::new(), Condvar::new());
+        Self { limit, handler, refused: Arc::default(), state: Mutex::new(state), none_left, closed }
     }
     pub(super) fn open(&self) -> usize {
         self.state.lock().open.len()
@@ -153,7 +157,10 @@ impl Connections {
         let refusal = match self.try_admit(listener, &socket) {
             Ok(id) => return Some(Accepted { socket, peer, id }),
             Err(Refusal::Closed) => return None,
-            Err(Refusal::TooMany) => SqlError::new(1040, "08004", "Too many connections"),
+            Err(Refusal::TooMany) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                SqlError::new(1040, "08004", "Too many connections")
+            }
             Err(Refusal::NoThread(error)) => {
                 self.report(listener, &error);
                 SqlError::new(1135, "HY000", format!("Can't create a new thread ({error})"))

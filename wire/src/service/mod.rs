@@ -8,6 +8,7 @@ use connections::Connections;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// One accepted connection.
@@ -57,6 +58,10 @@ impl Service {
     /// Connections open now.
     pub fn connections(&self) -> usize {
         self.0.open()
+    }
+    /// How many connections were refused with error 1040, as the service counts it.
+    pub fn refused(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.0.refused)
     }
     /// Ends the service: no new connections, the read side of every socket is shut so that idle connections end at once and
     /// busy ones after their statement; those left after `grace` are cut. All threads are joined.

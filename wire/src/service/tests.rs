@@ -65,13 +65,14 @@ fn threads_are_named_and_reused() {
 
 #[test]
 fn one_connection_too_many_is_told_so() {
-    let (_service, address, names) = reporting(1);
+    let (service, address, names) = reporting(1);
     let first = connect(address);
     next(&names);
     let mut refused = Channel::new(Socket::new(connect(address)).unwrap());
     let error = SqlError::from_payload(refused.read_packet(1000, PARTIAL).unwrap()).unwrap();
     assert_eq!(error, SqlError::new(1040, "08004", "Too many connections"));
     assert!(matches!(refused.read_packet(1000, PARTIAL), Err(WireError::Closed)));
+    assert_eq!(service.refused().load(std::sync::atomic::Ordering::Relaxed), 1);
     drop(first);
 }
 
