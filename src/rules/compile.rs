@@ -4,6 +4,7 @@ use super::fast::FastRouting;
 use super::pattern::{Address, Pattern, Replacement};
 use super::{Rule, RuleSet};
 use admin::rows::{QueryRuleRow, QueryRulesConfig};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -21,7 +22,15 @@ impl RuleSet {
             }
         }
         let reads_digest = rules.iter().any(|rule| rule.digest.is_some() || rule.match_digest.is_some());
-        (Self { rules, fast: FastRouting::new(config.fast_routing), reads_digest }, ignored)
+        (
+            Self {
+                rules,
+                fast: FastRouting::new(config.fast_routing),
+                reads_digest,
+                scratches: Mutex::default(),
+            },
+            ignored,
+        )
     }
 }
 

@@ -9,7 +9,8 @@ mod tests;
 use admin::Value;
 use admin::rows::QueryRuleRow;
 use fast::FastRouting;
-use pattern::{Address, Pattern, Replacement, TooLong};
+use parking_lot::Mutex;
+use pattern::{Address, Pattern, Replacement, Scratch, TooLong};
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -85,7 +86,11 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     fast: FastRouting,
     reads_digest: bool,
+    scratches: Mutex<Vec<Scratch>>,
 }
+
+/// Most memories for searching that are kept.
+const SCRATCHES: usize = 64;
 
 impl RuleSet {
     /// Whether there is nothing to evaluate.
@@ -101,8 +106,9 @@ impl RuleSet {
         let mut verdict = Verdict::default();
         let mut text = Cow::Borrowed(query.text);
         let mut flag = query.flag;
+        let mut scratch = self.scratches.lock().pop().unwrap_or_default();
         for rule in &self.rules {
-            if rule.row.flag_in != flag || !rule.matches(query, &text) {
+            if rule.row.flag_in != flag || !rule.matches(query, &text, &mut scratch) {
                 continue;
             }
             rule.hits.fetch_add(1, Ordering::Relaxed);
@@ -122,6 +128,11 @@ impl RuleSet {
                 break;
             }
         }
+        let mut scratches = self.scratches.lock();
+        if scratches.len() < SCRATCHES {
+            scratches.push(scratch);
+        }
+        drop(scratches);
         if verdict.hostgroup.is_none() {
             verdict.hostgroup = self.fast.find(query.user, query.schema, flag);
         }
@@ -150,7 +161,7 @@ impl RuleSet {
 
 impl Rule {
     /// Whether everything that the rule names fits. The cheap conditions come first.
-    fn matches(&self, query: &Query<'_>, text: &[u8]) -> bool {
+    fn matches(&self, query: &Query<'_>, text: &[u8], scratch: &mut Scratch) -> bool {
         let row = &self.row;
         let named = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|wanted| wanted == is);
         let address = query.proxy.map(|proxy| proxy.ip());
@@ -162,11 +173,11 @@ impl Rule {
             && self.proxy.is_none_or(|wanted| address == Some(wanted))
             && row.proxy_port.is_none_or(|wanted| port == Some(wanted))
             && self.digest.is_none_or(|wanted| wanted == digest)
-            && self.fits(&self.match_digest, digest_text)
-            && self.fits(&self.match_pattern, text)
+            && self.fits(&self.match_digest, digest_text, scratch)
+            && self.fits(&self.match_pattern, text, scratch)
     }
-    fn fits(&self, pattern: &Option<Pattern>, text: &[u8]) -> bool {
-        pattern.as_ref().is_none_or(|pattern| pattern.matches(text) != self.row.negate_match_pattern)
+    fn fits(&self, pattern: &Option<Pattern>, text: &[u8], scratch: &mut Scratch) -> bool {
+        pattern.as_ref().is_none_or(|pattern| pattern.matches(text, scratch) != self.row.negate_match_pattern)
     }
     /// The error for a statement that this rule would make longer than any may be.
     fn too_long(&self) -> Arc<str> {

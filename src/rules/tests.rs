@@ -223,3 +223,37 @@ fn what_cannot_be_evaluated_is_left_out_with_the_reason() {
         assert!(line.starts_with(&begins) && !line.contains('\n'), "{line}");
     }
 }
+
+#[test]
+fn expressions_share_memory_and_find_what_they_would_alone() {
+    const TEXTS: [&str; 6] =
+        ["SELECT a FROM t", "select b from u where x = 'y'", "", "UPDATE t", "aXbXc", "t FOR UPDATE"];
+    let patterns = [
+        "^SELECT",
+        "FROM (t|u)",
+        "FOR UPDATE$",
+        r"\bt\b",
+        "a.*b.*c",
+        "^$",
+        "(?i)UPDATE",
+        "[a-c]{3}",
+        "literal",
+        r"^(?!S)",
+    ];
+    let mut scratch = pattern::Scratch::default();
+    for text in TEXTS.into_iter().map(str::to_owned).chain([format!("{}SELECT t", "x ".repeat(5000))]) {
+        for caseless in [false, true] {
+            for source in patterns {
+                let expected =
+                    fancy_regex::RegexBuilder::new(source).case_insensitive(caseless).build().unwrap();
+                let found = Pattern::new(source, caseless).unwrap().matches(text.as_bytes(), &mut scratch);
+                assert_eq!(found, expected.is_match(text.as_str()).unwrap(), "{source} in {text}");
+            }
+        }
+    }
+    assert!(matches_bytes(b"SELECT '\xFF' a"));
+}
+
+fn matches_bytes(text: &[u8]) -> bool {
+    Pattern::new("'.' A", true).unwrap().matches(text, &mut pattern::Scratch::default())
+}
