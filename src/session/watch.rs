@@ -4,6 +4,7 @@
 //! (FIN) may be a program that died as well as one that still reads the answer (`echo ... | nc`), and TCP tells them apart only when
 //! something is sent: so one byte of urgent data is, which is no part of the stream and which programs never see. A socket that is
 //! closed answers it with a reset, and the next look knows. A client that is cut off without a word is found by TCP's keepalive.
+//! On a unix socket a program that has died has closed both directions.
 
 use super::Sessions;
 use super::forward::{Pause, Tick};
@@ -86,7 +87,9 @@ impl<'a> Watch<'a> {
                 Tick::Cancel
             }
             // A daemon that stops has shut the read side itself.
-            Presence::HalfClosed if !self.probed && !self.shared.backends.is_ending() => {
+            Presence::HalfClosed
+                if !self.probed && !self.client.is_unix() && !self.shared.backends.is_ending() =>
+            {
                 self.probed = true;
                 // A socket that takes nothing more is full, or gone, which the next look tells.
                 let _ = send(

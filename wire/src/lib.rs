@@ -7,6 +7,7 @@ pub mod auth;
 pub mod backend;
 pub mod channel;
 mod command;
+mod descriptors;
 pub mod error;
 pub mod login;
 mod packet;

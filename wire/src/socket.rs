@@ -1,4 +1,4 @@
-//! A TCP socket that several owners may hold: the thread that reads it, and whoever may have to close it.
+//! A connection, of TCP or a unix socket, that several owners may hold: the thread that reads it, and whoever may have to close it.
 
 mod stream;
 
@@ -8,18 +8,19 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use socket2::{SockRef, TcpKeepalive};
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 pub use stream::{Buffered, Stream};
 
-/// A shared handle on one TCP connection. Reading and writing is for one thread; closing is for any.
+/// A shared handle on one connection. Reading and writing is for one thread; closing is for any.
 #[derive(Debug, Clone)]
 pub struct Socket(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    /// What is asked of it here is the same for a unix socket.
     stream: TcpStream,
     limits: Mutex<Limits>,
     /// Whether reads and writes must look at the limits first: there is a deadline, or the system is to be told.
@@ -50,6 +51,9 @@ const WRITE_TICK: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 4;
 
 impl Socket {
+    /// The address of both ends of a unix socket: this machine, and a port that no client of TCP has.
+    pub const UNIX_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
     /// Takes over a stream, connected or about to be; sets TCP_NODELAY and keepalive.
     pub fn new(stream: TcpStream) -> io::Result<Self> {
         set_options(SockRef::from(&stream))?;
@@ -77,11 +81,19 @@ impl Socket {
     }
     /// Address of this end (getsockname).
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.stream.local_addr()
+        SockRef::from(&self.0.stream)
+            .local_addr()
+            .map(|address| address.as_socket().unwrap_or(Self::UNIX_PEER))
     }
     /// Address of the other end.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.0.stream.peer_addr()
+        SockRef::from(&self.0.stream)
+            .peer_addr()
+            .map(|address| address.as_socket().unwrap_or(Self::UNIX_PEER))
+    }
+    /// Whether it is a unix socket.
+    pub fn is_unix(&self) -> bool {
+        SockRef::from(&self.0.stream).local_addr().is_ok_and(|address| address.is_unix())
     }
     /// Read and write time limits for each system call; `None` waits for ever. While a deadline is set they wait for its end.
     pub fn set_timeouts(&self, read: Option<Duration>, write: Option<Duration>) {

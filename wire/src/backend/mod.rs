@@ -161,6 +161,9 @@ impl Backend {
 
 fn unconnected(address: &SocketAddr) -> io::Result<Socket> {
     let socket = socket2::Socket::new(Domain::for_address(*address), Type::STREAM, Some(Protocol::TCP))?;
+    if crate::descriptors::is_among_the_last(&socket) {
+        return Err(rustix::io::Errno::MFILE.into());
+    }
     Socket::new(socket.into())
 }
 

@@ -5,6 +5,7 @@ use super::{LOGIN_PACKET, ServerOptions};
 use crate::auth::{Account, Accounts, AuthPlugin, NONCE, Secret, StoredPassword};
 use crate::channel::Channel;
 use crate::packet::put_nul_bytes;
+use crate::socket::Socket;
 use crate::{SqlError, WireError};
 
 /// First byte of an AuthSwitchRequest.
@@ -94,8 +95,8 @@ impl Exchange<'_> {
     /// authentication of caching_sha2_password, or by the password in clear.
     fn choose_plugin(&self, account: Option<&Account>) -> AuthPlugin {
         let Some(name) = &self.response.plugin else { return AuthPlugin::Native };
-        let encrypted = self.channel.stream().is_encrypted();
-        let plugin = AuthPlugin::from_name(name).filter(|&plugin| plugin != AuthPlugin::Clear || encrypted);
+        let private = self.is_private();
+        let plugin = AuthPlugin::from_name(name).filter(|&plugin| plugin != AuthPlugin::Clear || private);
         let plugin = plugin.unwrap_or(self.options.default_plugin);
         let needs_password = match account {
             Some(account) => account.needs_password_itself(),
@@ -104,9 +105,14 @@ impl Exchange<'_> {
         let switches = plugin == AuthPlugin::Native && needs_password && self.can_receive_password();
         if switches { AuthPlugin::CachingSha2 } else { plugin }
     }
+    /// Whether nobody else sees what is sent: TLS, or a unix socket, which clients take for as safe.
+    fn is_private(&self) -> bool {
+        let stream = self.channel.stream();
+        stream.is_encrypted() || stream.socket().is_unix()
+    }
     /// Whether the password itself can come here unseen by others.
     fn can_receive_password(&self) -> bool {
-        self.channel.stream().is_encrypted() || self.options.tls.is_some()
+        self.is_private() || self.options.tls.is_some()
     }
     /// The answer in the client's response, if it was made for this plugin. A client that was greeted with another plugin than its
     /// own may have answered with nothing, to be asked again.
@@ -137,7 +143,7 @@ impl Exchange<'_> {
         answer
     }
 
-    /// Full authentication of caching_sha2_password: the password in clear inside TLS, or under our public key (RSA-OAEP, XOR
+    /// Full authentication of caching_sha2_password: the password in clear where nobody else sees it, or under our public key (RSA-OAEP, XOR
     /// with the nonce).
     fn full_authentication(
         &mut self,
@@ -148,8 +154,13 @@ impl Exchange<'_> {
             return Ok(None);
         }
         let mut answer = self.ask(&[AUTH_MORE_DATA, FULL_AUTH])?;
-        if let (false, Some(tls)) = (self.channel.stream().is_encrypted(), &self.options.tls) {
-            if answer == REQUEST_PUBLIC_KEY {
+        // Some clients ask for the key on a unix socket, too; others send the password there as it is.
+        let asks = answer == REQUEST_PUBLIC_KEY;
+        if let Some(tls) = &self.options.tls
+            && !self.channel.stream().is_encrypted()
+            && (asks || !self.is_private())
+        {
+            if asks {
                 let mut key = vec![AUTH_MORE_DATA];
                 key.extend_from_slice(tls.public_key());
                 answer = self.ask(&key)?;
@@ -193,7 +204,11 @@ impl Exchange<'_> {
     pub(super) fn access_denied(&self, used_password: bool) -> SqlError {
         let user: String = self.response.user.chars().take(80).collect();
         let peer = self.channel.stream().socket().peer_addr();
-        let host = peer.map_or_else(|_| "unknown".to_owned(), |peer| peer.ip().to_string());
+        let host = match peer {
+            Ok(Socket::UNIX_PEER) => "localhost".to_owned(),
+            Ok(peer) => peer.ip().to_string(),
+            Err(_) => "unknown".to_owned(),
+        };
         let using = if used_password { "YES" } else { "NO" };
         let text = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
         SqlError::new(1045, "28000", text)

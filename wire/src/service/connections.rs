@@ -4,8 +4,9 @@
 //! a connection and leaves nobody waiting starts another thread first.
 
 use super::listener::{Listener, next_id, refuse};
-use super::{Accepted, ConnectionLimit, Handler, ServiceSpec, Socket};
+use super::{Accepted, Address, ConnectionLimit, Handler, Kind, ServiceSpec, Socket};
 use crate::SqlError;
+use crate::descriptors::is_among_the_last;
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::io;
@@ -22,6 +23,7 @@ const MOST_WAITING: usize = 64;
 const BACK_OFF: Duration = Duration::from_millis(100);
 
 pub(super) struct Connections {
+    kind: Kind,
     limit: ConnectionLimit,
     handler: Handler,
     /// How many connections were refused with error 1040.
@@ -76,29 +78,33 @@ impl State {
 }
 
 impl Connections {
-    pub(super) fn new(spec: ServiceSpec, limit: ConnectionLimit, handler: Handler) -> Self {
+    pub(super) fn new(spec: ServiceSpec, kind: Kind, limit: ConnectionLimit, handler: Handler) -> Self {
         let state = State { spec, open: HashMap::new(), places: Vec::new(), threads: Vec::new(), started: 0 };
         let (none_left, closed) = (Condvar::new(), Condvar::new());
-        Self { limit, handler, refused: Arc::default(), state: Mutex::new(state), none_left, closed }
+        let (refused, state) = (Arc::default(), Mutex::new(state));
+        Self { kind, limit, handler, refused, state, none_left, closed }
     }
     pub(super) fn open(&self) -> usize {
         self.state.lock().open.len()
     }
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
-        self.state.lock().places.iter().map(|place| place.listener.address()).collect()
+    pub(super) fn addresses(&self) -> Vec<Address> {
+        self.state.lock().places.iter().map(|place| place.listener.address().clone()).collect()
     }
 
     /// Accepts on one more address.
-    pub(super) fn listen(self: &Arc<Self>, address: SocketAddr) -> io::Result<SocketAddr> {
-        let listener = Arc::new(Listener::bind(address)?);
-        let address = listener.address();
+    pub(super) fn listen(self: &Arc<Self>, address: &Address) -> io::Result<Address> {
+        let listener = Arc::new(Listener::bind(address, self.kind.socket_mode())?);
+        let address = listener.address().clone();
         let mut state = self.state.lock();
-        self.start(&mut state, listener.clone())?;
+        if let Err(error) = self.start(&mut state, listener.clone()) {
+            listener.close();
+            return Err(error);
+        }
         state.places.push(Place { listener, waiting: 1, failing: false });
         Ok(address)
     }
     /// Closes an address, or all of them.
-    pub(super) fn unlisten(&self, address: Option<SocketAddr>) {
+    pub(super) fn unlisten(&self, address: Option<&Address>) {
         let mut state = self.state.lock();
         state.places.retain(|place| {
             let kept = address.is_some_and(|address| address != place.listener.address());
@@ -173,6 +179,9 @@ impl Connections {
     fn try_admit(self: &Arc<Self>, listener: &Arc<Listener>, socket: &Socket) -> Result<u32, Refusal> {
         let id = next_id();
         let limit = (self.limit)();
+        if self.kind == Kind::Open && is_among_the_last(socket.stream()) {
+            return Err(Refusal::TooMany);
+        }
         let mut state = self.state.lock();
         let waiting = state.place(listener).ok_or(Refusal::Closed)?.waiting;
         if state.open.len() >= limit {

@@ -1,9 +1,12 @@
 //! Listeners and the threads behind them: each connection is accepted and served by one thread, which then waits for another.
 
+mod address;
 mod connections;
 mod listener;
+mod socket_file;
 
 use crate::socket::Socket;
+pub use address::{Address, AddressError};
 use connections::Connections;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
@@ -13,9 +16,9 @@ use std::time::Duration;
 
 /// One accepted connection.
 pub struct Accepted {
-    /// The socket, TCP_NODELAY set.
+    /// The socket; TCP_NODELAY is set where it is one of TCP.
     pub socket: Socket,
-    /// Who connected.
+    /// Who connected; [`Socket::UNIX_PEER`] through a unix socket.
     pub peer: SocketAddr,
     /// Process-wide connection number (never 0), also the thread id in the greeting.
     pub id: u32,
@@ -30,6 +33,25 @@ pub struct ServiceSpec {
     pub stack: usize,
 }
 
+/// For whom a service is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Everyone.
+    Open,
+    /// Those who manage the daemon.
+    Privileged,
+}
+
+impl Kind {
+    /// Who may connect to a unix socket, as a mode: writing is connecting.
+    fn socket_mode(self) -> u32 {
+        match self {
+            Self::Open => 0o777,
+            Self::Privileged => 0o600,
+        }
+    }
+}
+
 /// Limit on connections, asked at each accept, so that it can follow configuration. One more is told error 1040.
 pub type ConnectionLimit = Arc<dyn Fn() -> usize + Send + Sync>;
 /// What to do with a connection. Runs on the connection's thread; a panic in it is logged and ends that connection alone.
@@ -41,18 +63,27 @@ pub struct Service(Arc<Connections>);
 impl Service {
     /// A service without listeners yet.
     pub fn new(spec: ServiceSpec, limit: ConnectionLimit, handler: Handler) -> Self {
-        Self(Arc::new(Connections::new(spec, limit, handler)))
+        Self(Arc::new(Connections::new(spec, Kind::Open, limit, handler)))
+    }
+    /// A service for those who manage the daemon: only the daemon's own user reaches its unix sockets, and it takes connections
+    /// when the last descriptors are all that is left.
+    pub fn privileged(spec: ServiceSpec, limit: ConnectionLimit, handler: Handler) -> Self {
+        Self(Arc::new(Connections::new(spec, Kind::Privileged, limit, handler)))
     }
     /// Binds and accepts on one more address; returns the address really bound (port 0: any free one).
     pub fn listen(&self, address: SocketAddr) -> io::Result<SocketAddr> {
+        self.listen_at(&address.into()).map(|bound| bound.tcp().unwrap_or(address))
+    }
+    /// The same with an address of either kind. A unix socket's file takes the place of one that nobody listens on.
+    pub fn listen_at(&self, address: &Address) -> io::Result<Address> {
         self.0.listen(address)
     }
-    /// Stops accepting on an address; its connections go on.
-    pub fn unlisten(&self, address: SocketAddr) {
-        self.0.unlisten(Some(address));
+    /// Stops accepting on an address; its connections go on. A unix socket's file is removed.
+    pub fn unlisten(&self, address: impl Into<Address>) {
+        self.0.unlisten(Some(&address.into()));
     }
     /// Addresses bound now.
-    pub fn addresses(&self) -> Vec<SocketAddr> {
+    pub fn addresses(&self) -> Vec<Address> {
         self.0.addresses()
     }
     /// Connections open now.

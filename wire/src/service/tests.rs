@@ -179,9 +179,9 @@ fn addresses_come_and_go() {
     let open = connect(address);
     next(&names);
     let other = service.listen("127.0.0.1:0".parse().unwrap()).unwrap();
-    assert_eq!(service.addresses(), [address, other]);
+    assert_eq!(service.addresses(), [address, other].map(Address::from));
     service.unlisten(address);
-    assert_eq!(service.addresses(), [other]);
+    assert_eq!(service.addresses(), [Address::from(other)]);
     assert!(TcpStream::connect(address).is_err());
     assert_eq!(service.connections(), 1);
     assert!(service.listen(other).is_err());
@@ -242,4 +242,96 @@ fn stop_cuts_a_statement_that_does_not_finish() {
     // Cut with bytes under way, the connection may end by a reset.
     let _ = busy.read_to_end(&mut received);
     assert!(!received.is_empty());
+}
+
+mod addresses {
+    use super::*;
+    use std::fs;
+    use std::net::IpAddr;
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::Path;
+
+    fn echo_peer(service: fn(ServiceSpec, ConnectionLimit, Handler) -> Service) -> Service {
+        let handler = |mut accepted: Accepted| {
+            let local = accepted.socket.local_addr().unwrap();
+            let text = format!("{} {local} {}", accepted.peer, accepted.socket.is_unix());
+            accepted.socket.write_all(text.as_bytes()).unwrap();
+        };
+        service(ServiceSpec { name: "test", stack: 128 << 10 }, Arc::new(|| 10), Arc::new(handler))
+    }
+    fn listen_at(service: &Service, path: &Path) -> io::Result<Address> {
+        service.listen_at(&Address::Unix(path.to_owned()))
+    }
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_unix_socket_serves_and_its_file_goes_with_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sock");
+        for (kind, expected) in [(Service::new as fn(_, _, _) -> _, 0o777), (Service::privileged, 0o600)] {
+            let service = echo_peer(kind);
+            let address = listen_at(&service, &path).unwrap();
+            assert_eq!(service.addresses(), [address.clone()]);
+            assert_eq!(mode(&path), expected);
+            let mut answer = String::new();
+            UnixStream::connect(&path).unwrap().read_to_string(&mut answer).unwrap();
+            assert_eq!(answer, "127.0.0.1:0 127.0.0.1:0 true");
+            service.unlisten(address.clone());
+            assert!(!path.exists());
+            service.listen_at(&address).unwrap();
+            service.stop(Duration::ZERO);
+            assert!(!path.exists());
+        }
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_stale_socket_is_replaced_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sock");
+        let service = echo_peer(Service::new);
+        let other = UnixListener::bind(&path).unwrap();
+        assert_eq!(listen_at(&service, &path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        assert!(UnixStream::connect(&path).is_ok(), "the other program goes on");
+        drop(other);
+        assert!(path.exists() && UnixStream::connect(&path).is_err());
+        listen_at(&service, &path).unwrap();
+        assert!(UnixStream::connect(&path).is_ok());
+        assert_eq!(listen_at(&service, &path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+
+        let file = directory.path().join("file");
+        fs::write(&file, "precious").unwrap();
+        assert_eq!(listen_at(&service, &file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&file).unwrap(), b"precious");
+        assert!(listen_at(&service, &directory.path().join("missing/sock")).is_err());
+    }
+
+    #[test]
+    fn a_file_that_took_the_sockets_place_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sock");
+        let service = echo_peer(Service::new);
+        let address = listen_at(&service, &path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let _other = UnixListener::bind(&path).unwrap();
+        service.unlisten(address);
+        assert!(fs::metadata(&path).unwrap().file_type().is_socket());
+    }
+
+    #[test]
+    fn both_families_stand_beside_each_other() {
+        let service = echo_peer(Service::new);
+        let any: IpAddr = "0.0.0.0".parse().unwrap();
+        let port = service.listen(SocketAddr::new(any, 0)).unwrap().port();
+        service.listen(SocketAddr::new("::".parse().unwrap(), port)).unwrap();
+        for host in ["127.0.0.1", "::1"] {
+            let address = SocketAddr::new(host.parse().unwrap(), port);
+            let mut answer = String::new();
+            connect(address).read_to_string(&mut answer).unwrap();
+            assert!(answer.ends_with(&format!("{address} false")), "{answer}");
+        }
+    }
 }
