@@ -1,4 +1,4 @@
-//! Answers a server writes: OK, ERR, EOF and text result sets.
+//! Answers a server writes: OK, ERR, EOF and result sets.
 
 use crate::channel::Channel;
 use crate::packet::{Counts, eof, put_lenenc_bytes, put_lenenc_int, put_ok};
@@ -99,8 +99,38 @@ impl<'a> Reply<'a> {
         self.channel.queue(&error.to_payload());
         self.channel.flush()
     }
+    /// COM_STMT_PREPARE_OK, and what it tells of parameters and columns.
+    pub fn prepared(self, id: u32, parameters: u16, columns: &[Column]) -> Result<(), WireError> {
+        let mut payload = vec![0];
+        payload.extend_from_slice(&id.to_le_bytes());
+        let count = u16::try_from(columns.len()).unwrap_or(u16::MAX);
+        payload.extend_from_slice(&count.to_le_bytes());
+        payload.extend_from_slice(&parameters.to_le_bytes());
+        // A filler, and the number of warnings.
+        payload.extend_from_slice(&[0; 3]);
+        self.channel.queue(&payload);
+        let parameter = Column::text("?").to_payload();
+        for definitions in [vec![parameter; parameters.into()], payloads(columns, count)] {
+            for definition in &definitions {
+                self.channel.queue(definition);
+            }
+            if !definitions.is_empty() && !self.deprecates_eof() {
+                self.channel.queue(&self.eof_payload());
+            }
+        }
+        self.channel.flush()
+    }
     /// Starts a text result set of at least one column: none at all would read as an OK.
     pub fn rows(self, columns: &[Column]) -> Result<Rows<'a>, WireError> {
+        self.result_set(columns, None)
+    }
+    /// The same in binary form, as it answers COM_STMT_EXECUTE. Columns are MYSQL_TYPE_LONGLONG or texts and bytes.
+    pub fn binary_rows(self, columns: &[Column]) -> Result<Rows<'a>, WireError> {
+        let integers = columns.iter().map(|column| column.kind == ColumnType::MYSQL_TYPE_LONGLONG);
+        self.result_set(columns, Some(integers.collect()))
+    }
+
+    fn result_set(self, columns: &[Column], integers: Option<Vec<bool>>) -> Result<Rows<'a>, WireError> {
         let mut count = Vec::new();
         put_lenenc_int(&mut count, columns.len() as u64);
         self.channel.queue(&count);
@@ -110,7 +140,7 @@ impl<'a> Reply<'a> {
         if !self.deprecates_eof() {
             self.channel.queue(&self.eof_payload());
         }
-        Ok(Rows { reply: self, row: Vec::new() })
+        Ok(Rows { reply: self, row: Vec::new(), integers })
     }
     /// The end of a list of columns or rows, alone: what COM_SET_OPTION and COM_FIELD_LIST are answered with.
     pub fn end(self) -> Result<(), WireError> {
@@ -142,20 +172,56 @@ impl<'a> Reply<'a> {
 pub struct Rows<'a> {
     reply: Reply<'a>,
     row: Vec<u8>,
+    /// Of a binary result set: which columns are numbers.
+    integers: Option<Vec<bool>>,
+}
+
+fn payloads(columns: &[Column], count: u16) -> Vec<Vec<u8>> {
+    columns.iter().take(count.into()).map(Column::to_payload).collect()
 }
 
 impl Rows<'_> {
-    /// One row; NULL is `None`.
+    /// One row, its values as text; NULL is `None`.
     pub fn row<'v>(&mut self, values: impl IntoIterator<Item = Option<&'v [u8]>>) -> Result<(), WireError> {
         self.row.clear();
-        for value in values {
-            match value {
-                Some(value) => put_lenenc_bytes(&mut self.row, value),
-                None => self.row.push(0xFB),
+        match self.integers.take() {
+            Some(integers) => {
+                self.put_binary(&integers, values)?;
+                self.integers = Some(integers);
+            }
+            None => {
+                for value in values {
+                    match value {
+                        Some(value) => put_lenenc_bytes(&mut self.row, value),
+                        None => self.row.push(0xFB),
+                    }
+                }
             }
         }
         self.reply.channel.queue(&self.row);
         if self.reply.channel.queued() >= FLUSH_AT { self.reply.channel.flush() } else { Ok(()) }
+    }
+    /// ProtocolBinary::ResultsetRow.
+    fn put_binary<'v>(
+        &mut self,
+        integers: &[bool],
+        values: impl IntoIterator<Item = Option<&'v [u8]>>,
+    ) -> Result<(), WireError> {
+        const BITMAP: usize = 1;
+        self.row.resize(BITMAP + (integers.len() + 2).div_ceil(8), 0);
+        for (index, (value, integer)) in values.into_iter().zip(integers).enumerate() {
+            match value {
+                // The bitmap has room for each column, two places ahead.
+                None => self.row[BITMAP + (index + 2) / 8] |= 1 << ((index + 2) % 8),
+                Some(value) if *integer => {
+                    let number: Option<i64> = str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                    let number = number.ok_or(WireError::Malformed("a column of numbers holds text"))?;
+                    self.row.extend_from_slice(&number.to_le_bytes());
+                }
+                Some(value) => put_lenenc_bytes(&mut self.row, value),
+            }
+        }
+        Ok(())
     }
     /// Ends the result set.
     pub fn finish(self) -> Result<(), WireError> {
@@ -214,6 +280,41 @@ mod tests {
             r.rows(&[Column::text("a")]).unwrap().finish().unwrap();
         });
         assert_eq!(bytes, [COUNT_AND_COLUMN, b"\x07\0\0\x03\xFE\0\0\x02\0\0\0"].concat());
+    }
+
+    #[test]
+    fn a_binary_result_set_has_numbers_and_a_bitmap() {
+        let bytes = written(CapabilityFlags::CLIENT_DEPRECATE_EOF, |r| {
+            let columns = [Column::text("a"), Column::new("b", ColumnType::MYSQL_TYPE_LONGLONG)];
+            let mut rows = r.binary_rows(&columns).unwrap();
+            rows.row([Some(&b"xy"[..]), Some(b"-2")]).unwrap();
+            rows.row([Some(&b"z"[..]), None]).unwrap();
+            assert!(rows.row([None, Some(&b"no number"[..])]).is_err());
+            rows.finish().unwrap();
+        });
+        let rows = b"\x0D\0\0\x04\0\0\x02xy\xFE\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x04\0\0\x05\0\x08\x01z";
+        assert!(bytes.windows(rows.len()).any(|window| window == rows), "{bytes:?}");
+    }
+
+    #[test]
+    fn a_prepared_statement_tells_its_parameters_and_columns() {
+        let head = b"\x0C\0\0\x01\0\x07\0\0\0\x01\0\x02\0\0\0\0";
+        for (capabilities, packets) in
+            [(CapabilityFlags::CLIENT_DEPRECATE_EOF, 4), (CapabilityFlags::empty(), 6)]
+        {
+            let bytes = written(capabilities, |r| r.prepared(7, 2, &[Column::text("a")]).unwrap());
+            assert_eq!(&bytes[..head.len()], head);
+            let mut rest = &bytes[..];
+            let mut count = 0;
+            while let [length, 0, 0, number, after @ ..] = rest {
+                count += 1;
+                assert_eq!(*number, count);
+                rest = &after[usize::from(*length)..];
+            }
+            assert_eq!(count, packets);
+        }
+        let nothing = written(CapabilityFlags::empty(), |r| r.prepared(7, 0, &[]).unwrap());
+        assert_eq!(nothing.len(), head.len());
     }
 
     #[test]

@@ -101,6 +101,15 @@ impl<'a> Execute<'a> {
     pub fn has_types(&self) -> bool {
         self.parameters == 0 || self.values > self.flag + 1
     }
+    /// Whether a parameter is NULL: then there is no value of it.
+    pub fn is_null(&self, parameter: u16) -> bool {
+        let byte = self.payload.get(self.bitmap + usize::from(parameter / 8));
+        self.bitmap < self.flag && byte.is_some_and(|byte| byte & (1 << (parameter % 8)) != 0)
+    }
+    /// The values of the parameters that are not NULL, one after the other.
+    pub fn value_bytes(&self) -> &'a [u8] {
+        self.payload.get(self.values..).unwrap_or_default()
+    }
     /// The types of the statement's own parameters, two bytes each; nothing if they are not in it.
     pub fn types(&self) -> impl Iterator<Item = [u8; TYPE]> {
         let sent = if self.has_types() { self.parameters.min(self.count) } else { 0 };

@@ -47,6 +47,11 @@ impl ServerTls {
         if !files.cert.exists() && !files.key.exists() {
             files.create()?;
         }
+        Self::load(dir)
+    }
+    /// Reads the files anew. Errors name the file and what to do.
+    pub fn load(dir: &Path) -> Result<Self, WireError> {
+        let files = Files::in_dir(dir);
         let cert = read(&files.cert)?;
         let key = read(&files.key)?;
         let bad_key = |e| unusable(&files.key, "is no private key in PEM form", e);

@@ -248,6 +248,10 @@ impl Connections {
     /// Shuts a direction of every open socket. From the first call on nothing new is served and waiting threads end.
     pub(super) fn shutdown(&self, how: Shutdown) {
         self.unlisten(None);
+        self.cut(how);
+    }
+    /// Shuts a direction of every open socket.
+    pub(super) fn cut(&self, how: Shutdown) {
         self.state.lock().open.values().for_each(|socket| socket.shutdown(how));
     }
     /// Waits until no connection is open, at most `grace`.

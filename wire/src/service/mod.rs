@@ -94,6 +94,12 @@ impl Service {
     pub fn refused(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0.refused)
     }
+    /// Ends every connection as `stop` does; new ones are served.
+    pub fn disconnect(&self, grace: Duration) {
+        self.0.cut(Shutdown::Read);
+        self.0.wait_until_none(grace);
+        self.0.cut(Shutdown::Both);
+    }
     /// Ends the service: no new connections, the read side of every socket is shut so that idle connections end at once and
     /// busy ones after their statement; those left after `grace` are cut. All threads are joined.
     pub fn stop(&self, grace: Duration) {
