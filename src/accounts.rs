@@ -2,7 +2,9 @@
 
 use crate::config::Config;
 use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use wire::SqlError;
 use wire::auth::{Account, Accounts, StoredPassword};
 
 /// Frontend users, for the traffic port and the SQLite3 server.
@@ -32,14 +34,45 @@ impl Accounts for UserAccounts {
     }
 }
 
-/// `admin-admin_credentials`, for the admin port.
-pub struct AdminAccounts(pub Arc<Config>);
+/// Credentials that everyone knows.
+const WELL_KNOWN: [(&str, &str); 2] = [("admin", "admin"), ("stats", "stats")];
+
+/// `admin-admin_credentials` and `admin-stats_credentials`, for a client of the admin port.
+pub struct AdminAccounts {
+    config: Arc<Config>,
+    /// Whether the client is on this machine.
+    local: bool,
+}
+
+impl AdminAccounts {
+    /// The credentials in force, for a client at this address.
+    pub fn new(config: Arc<Config>, client: SocketAddr) -> Self {
+        Self { config, local: client.ip().to_canonical().is_loopback() }
+    }
+
+    fn password(&self, user: &str) -> Option<String> {
+        let variables = self.config.variables();
+        let mut pairs = variables.admin_credentials.iter().chain(&variables.stats_credentials);
+        pairs.find(|(name, _)| name == user).map(|(_, password)| password.clone())
+    }
+}
 
 impl Accounts for AdminAccounts {
     fn find(&self, user: &str) -> Option<Account> {
-        let variables = self.0.variables();
-        let (_, password) = variables.admin_credentials.iter().find(|(name, _)| name == user)?;
-        Some(Account::new(StoredPassword::parse(password)))
+        self.password(user).map(|password| Account::new(StoredPassword::parse(&password)))
+    }
+
+    /// From elsewhere nobody logs in with a password that everyone knows.
+    fn admit(&self, user: &str) -> Result<(), SqlError> {
+        let password = self.password(user);
+        let known = password.is_some_and(|password| WELL_KNOWN.contains(&(user, &password)));
+        if self.local || !known {
+            return Ok(());
+        }
+        log::warn!(
+            "user '{user}' is refused from elsewhere while its password is the default; change it first"
+        );
+        Err(SqlError::new(1040, "42000", format!("User '{user}' can only connect locally")))
     }
 }
 
@@ -51,6 +84,30 @@ mod tests {
 
     fn row(username: &str, password: &str) -> UserRow {
         UserRow { max_connections: 1, ..UserRow::new(username, password) }
+    }
+
+    #[test]
+    fn passwords_that_everyone_knows_are_for_this_machine() {
+        let own = vec![("root".into(), "hush".into()), ("admin".into(), "hush".into())];
+        let changed = Variables { admin_credentials: own, ..Variables::default() };
+        let admitted = |variables: &Variables, client: &str, user: &str| {
+            let config = Arc::new(Config::new(variables.clone()));
+            let accounts = AdminAccounts::new(config, client.parse().unwrap());
+            assert!(accounts.find(user).is_some(), "{user}");
+            accounts.admit(user).map_err(|error| error.code)
+        };
+        let default = Variables::default();
+        for user in ["admin", "stats"] {
+            for local in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+                assert_eq!(admitted(&default, local, user), Ok(()), "{local}");
+            }
+            for remote in ["10.0.0.1:1", "[2001:db8::1]:1"] {
+                assert_eq!(admitted(&default, remote, user), Err(1040), "{remote}");
+            }
+        }
+        assert_eq!(admitted(&changed, "10.0.0.1:1", "admin"), Ok(()));
+        assert_eq!(admitted(&changed, "10.0.0.1:1", "root"), Ok(()));
+        assert_eq!(admitted(&changed, "10.0.0.1:1", "stats"), Err(1040));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::monitor::suppression::Suppression;
 use crate::places::{self, Located};
 use crate::pool::Backends;
 use crate::ports;
+use crate::process::{Certificate, Process};
 use crate::runtime::{AllListeners, DaemonRuntime, live_tables, query_tables};
 use crate::session::{Sessions, Sweeper};
 use admin::{Admin, Start, Variables};
@@ -21,6 +22,7 @@ use sqlite_server::SqliteServer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 use wire::CapabilityFlags;
@@ -47,6 +49,8 @@ pub enum Stop {
     Gracefully,
     /// Running statements are cut.
     AtOnce,
+    /// As `Gracefully`, and the program begins anew.
+    Restart,
 }
 
 /// Why the daemon did not start: one line that names the thing and the remedy.
@@ -100,7 +104,7 @@ impl Daemon {
         }
         let start = Start { file: file.as_ref(), initial: options.initial, reload: options.reload };
         let admin = Arc::new(Admin::start(datadir, defaults, &options.overrides, &start).map_err(part)?);
-        let tls = ServerTls::load_or_create(datadir).map_err(part)?;
+        let certificate = Arc::new(Certificate::open(datadir.clone()).map_err(part)?);
         let config = Arc::new(Config::new(admin.variables().map_err(part)?));
         let dns = Dns::new(Arc::clone(&config), options.hosts_file.clone());
         let backends = Arc::new(Backends::new(Arc::clone(&config), Arc::clone(&dns)));
@@ -109,7 +113,7 @@ impl Daemon {
             false => None,
         };
         let statistics = Arc::<Statistics>::default();
-        let shared = Shared { config: Arc::clone(&config), tls };
+        let shared = Shared { config: Arc::clone(&config), certificate: Arc::clone(&certificate) };
         let sessions =
             Arc::new(Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::clone(&statistics)));
         let listeners = Arc::new(AllListeners {
@@ -131,7 +135,7 @@ impl Daemon {
             sweeper: None,
             monitoring: None,
         };
-        if let Err(error) = daemon.run(options, &config, stop) {
+        if let Err(error) = daemon.run(options, &config, certificate, stop) {
             daemon.stop(Stop::AtOnce);
             return Err(error);
         }
@@ -139,7 +143,13 @@ impl Daemon {
     }
 
     // Listeners open last: publishing the variables binds them, and by then all that they serve is there.
-    fn run(&mut self, options: &Options, config: &Arc<Config>, stop: Sender<Stop>) -> Result<(), StartError> {
+    fn run(
+        &mut self,
+        options: &Options,
+        config: &Arc<Config>,
+        certificate: Arc<Certificate>,
+        stop: Sender<Stop>,
+    ) -> Result<(), StartError> {
         self.dns.start()?;
         if options.monitor {
             self.monitoring = Some(self.start_monitoring(config)?);
@@ -153,13 +163,13 @@ impl Daemon {
         for table in live.into_iter().chain(queries) {
             self.admin.register(table).map_err(part)?;
         }
+        let listeners = &self.listeners;
         self.admin.attach(Arc::new(DaemonRuntime {
             config: Arc::clone(config),
             backends: Arc::clone(&self.backends),
-            statistics: Arc::clone(&self.statistics),
-            sessions: Arc::clone(registry),
-            listeners: Arc::clone(&self.listeners),
-            stop,
+            listeners: Arc::clone(listeners),
+            process: Process::new(Arc::clone(listeners), Arc::clone(registry), certificate, stop),
+            servers_version: AtomicU64::new(0),
         }));
         self.admin.load_all().map_err(|error| StartError::Part(error.message))?;
         self.announce();
@@ -198,7 +208,7 @@ impl Daemon {
 
     /// Stops: no new connections, running statements get their time, every thread is joined.
     pub fn stop(mut self, how: Stop) {
-        let grace = if how == Stop::Gracefully { GRACE } else { Duration::ZERO };
+        let grace = if how == Stop::AtOnce { Duration::ZERO } else { GRACE };
         ports::remove(&self.listeners.ports_file);
         self.stop_traffic(grace);
         self.sweeper = None;
@@ -248,13 +258,13 @@ fn prepare(datadir: &Path) -> Result<(), StartError> {
 /// What every listener needs.
 struct Shared {
     config: Arc<Config>,
-    tls: ServerTls,
+    certificate: Arc<Certificate>,
 }
 
 impl Shared {
     fn options(&self) -> impl Fn() -> ServerOptions + Send + Sync + 'static {
-        let (config, tls) = (Arc::clone(&self.config), self.tls.clone());
-        move || server_options(&config.variables(), &tls)
+        let (config, certificate) = (Arc::clone(&self.config), Arc::clone(&self.certificate));
+        move || server_options(&config.variables(), certificate.current())
     }
 
     fn traffic_listeners(&self, sessions: Arc<Sessions>) -> Listeners {
@@ -268,10 +278,14 @@ impl Shared {
     }
 
     fn admin_listeners(&self, admin: Arc<Admin>) -> Listeners {
-        let (options, accounts) = (self.options(), AdminAccounts(Arc::clone(&self.config)));
-        let handler: Handler = Arc::new(move |accepted| admin.serve(accepted, &options(), &accounts));
+        let (options, config) = (self.options(), Arc::clone(&self.config));
+        let handler: Handler = Arc::new(move |accepted| {
+            let accounts = AdminAccounts::new(Arc::clone(&config), accepted.peer);
+            admin.serve(accepted, &options(), &accounts);
+        });
         let spec = ServiceSpec { name: "admin", stack: SQLITE_STACK };
-        Listeners::new(Service::new(spec, Arc::new(|| SIDE_CONNECTIONS), handler), "admin-mysql_ifaces")
+        let service = Service::privileged(spec, Arc::new(|| SIDE_CONNECTIONS), handler);
+        Listeners::new(service, "admin-mysql_ifaces")
     }
 
     fn sqlite_listeners(&self, server: Arc<SqliteServer>) -> Listeners {
@@ -285,7 +299,7 @@ impl Shared {
     }
 }
 
-fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
+fn server_options(variables: &Variables, tls: ServerTls) -> ServerOptions {
     let mut capabilities = wire::login::CAPABILITIES;
     capabilities.set(CapabilityFlags::CLIENT_DEPRECATE_EOF, variables.enable_client_deprecate_eof);
     ServerOptions {
@@ -295,7 +309,7 @@ fn server_options(variables: &Variables, tls: &ServerTls) -> ServerOptions {
             false => AuthPlugin::Native,
         },
         capabilities,
-        tls: Some(tls.clone()),
+        tls: Some(tls),
         offer_tls: variables.have_ssl,
         compress: variables.have_compress,
         timeout: variables.connect_timeout_client,

@@ -13,6 +13,7 @@ pub mod monitor;
 pub mod places;
 pub mod pool;
 pub mod ports;
+pub mod process;
 pub mod rules;
 pub mod runtime;
 pub mod session;

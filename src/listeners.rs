@@ -2,24 +2,30 @@
 
 use parking_lot::Mutex;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use wire::service::Service;
+use wire::service::{Address, Service};
 
 /// One service and the addresses its variable names.
 pub struct Listeners {
     service: Service,
     variable: &'static str,
-    bound: Mutex<Vec<Bound>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    bound: Vec<Bound>,
+    /// Nothing is bound then; `bound` says what is to be again.
+    paused: bool,
 }
 
 /// An address as asked for (its port may be 0) and as the system bound it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Bound {
-    asked: SocketAddr,
-    actual: SocketAddr,
+    asked: Address,
+    actual: Address,
 }
 
 /// An address that could not be bound.
@@ -39,7 +45,7 @@ pub enum ListenError {
     )]
     Bind {
         /// The address.
-        address: SocketAddr,
+        address: Address,
         /// The variable that names it.
         variable: &'static str,
         /// Why.
@@ -50,7 +56,7 @@ pub enum ListenError {
 impl Listeners {
     /// No listener yet; `variable` is named in errors.
     pub fn new(service: Service, variable: &'static str) -> Self {
-        Self { service, variable, bound: Mutex::default() }
+        Self { service, variable, state: Mutex::default() }
     }
 
     /// Binds what `list` asks for and closes what it does not name any more. If one address cannot be bound, all stays as it was.
@@ -58,7 +64,9 @@ impl Listeners {
         let wanted = admin::parse_interfaces(list)
             .map_err(|reason| ListenError::List { variable: self.variable, reason })?;
         // Held over bind calls, which do not block; it only keeps two changes apart.
-        let mut bound = self.bound.lock();
+        let mut state = self.state.lock();
+        let paused = state.paused;
+        let bound = &mut state.bound;
         let mut dropped: Vec<Bound> = bound.extract_if(.., |bound| !wanted.contains(&bound.asked)).collect();
         let mut closed: Vec<Bound> = Vec::new();
         let kept = bound.len();
@@ -66,43 +74,55 @@ impl Listeners {
             if bound.iter().any(|bound| bound.asked == asked) {
                 continue;
             }
-            match self.listen(asked, &mut dropped, &mut closed) {
+            if paused {
+                bound.push(Bound { actual: asked.clone(), asked });
+                continue;
+            }
+            match self.listen(&asked, &mut dropped, &mut closed) {
                 Ok(actual) => bound.push(Bound { asked, actual }),
                 Err(source) => {
                     bound.drain(kept..).for_each(|added| self.service.unlisten(added.actual));
                     bound.append(&mut dropped);
-                    bound.extend(closed.into_iter().filter(|closed| self.reopen(*closed)));
-                    return Err(ListenError::Bind { address: asked, variable: self.variable, source });
+                    bound.extend(closed.into_iter().filter(|closed| self.reopen(closed)));
+                    return Err(self.cannot(asked, source));
                 }
             }
         }
-        dropped.iter().for_each(|dropped| self.service.unlisten(dropped.actual));
+        if !paused {
+            dropped.into_iter().for_each(|dropped| self.service.unlisten(dropped.actual));
+        }
         Ok(())
+    }
+
+    fn cannot(&self, address: Address, source: io::Error) -> ListenError {
+        ListenError::Bind { address, variable: self.variable, source }
     }
 
     /// Listens on an address. Ours on the same port that are to be dropped may cover it, as 0.0.0.0 does: then these go first.
     fn listen(
         &self,
-        asked: SocketAddr,
+        asked: &Address,
         dropped: &mut Vec<Bound>,
         closed: &mut Vec<Bound>,
-    ) -> io::Result<SocketAddr> {
-        let refused = match self.service.listen(asked) {
+    ) -> io::Result<Address> {
+        let refused = match self.service.listen_at(asked) {
             Err(refused) if refused.kind() == io::ErrorKind::AddrInUse => refused,
             other => return other,
         };
+        let port = |address: &Address| address.tcp().map(|address| address.port());
+        let covers = |dropped: &mut Bound| port(asked).is_some() && port(&dropped.actual) == port(asked);
         let first = closed.len();
-        closed.extend(dropped.extract_if(.., |dropped| dropped.actual.port() == asked.port()));
+        closed.extend(dropped.extract_if(.., covers));
         if closed.len() == first {
             return Err(refused);
         }
-        closed.iter().skip(first).for_each(|closed| self.service.unlisten(closed.actual));
-        self.service.listen(asked)
+        closed.iter().skip(first).for_each(|closed| self.service.unlisten(closed.actual.clone()));
+        self.service.listen_at(asked)
     }
 
     /// Listens again on an address that was closed a moment ago.
-    fn reopen(&self, closed: Bound) -> bool {
-        let reopened = self.service.listen(closed.actual);
+    fn reopen(&self, closed: &Bound) -> bool {
+        let reopened = self.service.listen_at(&closed.actual);
         if let Err(error) = &reopened {
             log::error!("cannot listen on {} ({}) again: {error}", closed.actual, self.variable);
         }
@@ -113,9 +133,48 @@ impl Listeners {
     pub fn refused(&self) -> Arc<AtomicU64> {
         self.service.refused()
     }
+
+    /// Closes every address until `resume`; connections go on.
+    pub fn pause(&self) {
+        let mut state = self.state.lock();
+        if !std::mem::replace(&mut state.paused, true) {
+            state.bound.iter().for_each(|bound| self.service.unlisten(bound.actual.clone()));
+        }
+    }
+
+    /// Listens again on the addresses that `pause` closed, or on those that were asked for since. If one cannot be bound, all
+    /// stay closed.
+    pub fn resume(&self) -> Result<(), ListenError> {
+        let mut state = self.state.lock();
+        if !state.paused {
+            return Ok(());
+        }
+        for index in 0..state.bound.len() {
+            // The index is below the length.
+            let wanted = state.bound[index].actual.clone();
+            match self.service.listen_at(&wanted) {
+                Ok(actual) => state.bound[index].actual = actual,
+                Err(source) => {
+                    let opened = state.bound.iter().take(index);
+                    opened.for_each(|opened| self.service.unlisten(opened.actual.clone()));
+                    return Err(self.cannot(wanted, source));
+                }
+            }
+        }
+        state.paused = false;
+        Ok(())
+    }
+
     /// Addresses bound now.
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.bound.lock().iter().map(|bound| bound.actual).collect()
+    pub fn addresses(&self) -> Vec<Address> {
+        let state = self.state.lock();
+        let bound = state.bound.iter().filter(|_| !state.paused);
+        bound.map(|bound| bound.actual.clone()).collect()
+    }
+
+    /// Ends every connection: idle ones at once, busy ones after their statement or `grace`.
+    pub fn disconnect(&self, grace: Duration) {
+        self.service.disconnect(grace);
     }
 
     /// Ends the service; see [`Service::stop`].
@@ -127,7 +186,7 @@ impl Listeners {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
     use std::sync::Arc;
     use wire::service::ServiceSpec;
 
@@ -136,17 +195,59 @@ mod tests {
         Listeners::new(Service::new(spec, Arc::new(|| 10), Arc::new(|_| {})), "test-ifaces")
     }
 
+    fn addresses(listeners: &Listeners) -> Vec<SocketAddr> {
+        listeners.addresses().iter().filter_map(Address::tcp).collect()
+    }
+
+    #[test]
+    fn a_pause_closes_what_a_resume_opens_again() {
+        let listeners = listeners();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sock");
+        listeners.apply(&format!("127.0.0.1:0;{}", path.display())).unwrap();
+        let before = listeners.addresses();
+        listeners.pause();
+        listeners.pause();
+        let tcp = before[0].tcp().unwrap();
+        assert!(listeners.addresses().is_empty() && TcpStream::connect(tcp).is_err() && !path.exists());
+
+        let taken = TcpListener::bind(tcp).unwrap();
+        assert!(listeners.resume().unwrap_err().to_string().contains(&tcp.to_string()));
+        assert!(listeners.addresses().is_empty() && !path.exists());
+        drop(taken);
+        listeners.resume().unwrap();
+        listeners.resume().unwrap();
+        assert_eq!(listeners.addresses(), before);
+        assert!(TcpStream::connect(tcp).is_ok() && path.exists());
+        listeners.stop(Duration::ZERO);
+    }
+
+    #[test]
+    fn what_is_asked_for_in_a_pause_comes_with_its_end() {
+        let listeners = listeners();
+        listeners.apply("127.0.0.1:0").unwrap();
+        let before = addresses(&listeners);
+        listeners.pause();
+        listeners.apply("127.0.0.2:0").unwrap();
+        assert!(listeners.addresses().is_empty());
+        listeners.resume().unwrap();
+        let after = addresses(&listeners);
+        assert!(after.len() == 1 && TcpStream::connect(after[0]).is_ok());
+        assert!(TcpStream::connect(before[0]).is_err());
+        listeners.stop(Duration::ZERO);
+    }
+
     #[test]
     fn follows_its_list() {
         let listeners = listeners();
         listeners.apply("127.0.0.1:0").unwrap();
-        let first = listeners.addresses();
+        let first = addresses(&listeners);
         assert_eq!(first.len(), 1);
         listeners.apply("127.0.0.1:0").unwrap();
-        assert_eq!(listeners.addresses(), first, "an unchanged list binds nothing anew");
+        assert_eq!(addresses(&listeners), first, "an unchanged list binds nothing anew");
 
         listeners.apply("127.0.0.2:0").unwrap();
-        let second = listeners.addresses();
+        let second = addresses(&listeners);
         assert!(TcpStream::connect(second[0]).is_ok());
         assert!(TcpStream::connect(first[0]).is_err(), "the dropped address is closed");
         listeners.stop(Duration::ZERO);
@@ -158,10 +259,10 @@ mod tests {
         let taken = taken.local_addr().map(|address| (taken, address)).unwrap();
         let listeners = listeners();
         listeners.apply("127.0.0.1:0").unwrap();
-        let before = listeners.addresses();
+        let before = addresses(&listeners);
         let error = listeners.apply(&format!("127.0.0.2:0;{}", taken.1)).unwrap_err().to_string();
         assert!(error.contains(&taken.1.to_string()) && error.contains("--set test-ifaces"), "{error}");
-        assert_eq!(listeners.addresses(), before);
+        assert_eq!(addresses(&listeners), before);
         assert!(TcpStream::connect(before[0]).is_ok());
         assert!(listeners.apply("nonsense").unwrap_err().to_string().contains("test-ifaces"));
         listeners.stop(Duration::ZERO);
@@ -171,7 +272,7 @@ mod tests {
     fn an_address_may_give_way_to_one_that_covers_it() {
         let listeners = listeners();
         listeners.apply("127.0.0.1:0").unwrap();
-        let port = listeners.addresses()[0].port();
+        let port = addresses(&listeners)[0].port();
         listeners.apply(&format!("127.0.0.1:{port}")).unwrap();
         listeners.apply(&format!("0.0.0.0:{port}")).unwrap();
         assert!(TcpStream::connect(("127.0.0.2", port)).is_ok());
@@ -179,11 +280,11 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let list = format!("127.0.0.1:{port};{}", taken.local_addr().unwrap());
         assert!(listeners.apply(&list).is_err());
-        assert_eq!(listeners.addresses(), [SocketAddr::from(([0, 0, 0, 0], port))]);
+        assert_eq!(addresses(&listeners), [SocketAddr::from(([0, 0, 0, 0], port))]);
         assert!(TcpStream::connect(("127.0.0.2", port)).is_ok());
 
         listeners.apply(&format!("127.0.0.1:{port};127.0.0.1:{port}")).unwrap();
-        assert_eq!(listeners.addresses(), [SocketAddr::from(([127, 0, 0, 1], port))]);
+        assert_eq!(addresses(&listeners), [SocketAddr::from(([127, 0, 0, 1], port))]);
         assert!(TcpStream::connect(("127.0.0.2", port)).is_err());
         listeners.stop(Duration::ZERO);
     }

@@ -5,7 +5,10 @@ use pointsman::cli::{self, Invocation, Options};
 use pointsman::daemon::{Daemon, Stop};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
@@ -52,20 +55,36 @@ fn run(options: &Options) -> ExitCode {
         Err(error) => return fail(&format!("cannot start a thread: {error}")),
     };
 
-    let code = match Daemon::start(options, stop) {
+    // Asked for now, since the file may have been replaced by the time of a restart.
+    let program = std::env::current_exe();
+    let (code, restart) = match Daemon::start(options, stop) {
         Ok(daemon) => {
             // The channel cannot close first: the daemon holds a sender.
             let reason = stops.recv().unwrap_or(Stop::Gracefully);
             daemon.stop(reason);
             log::info!("stopped");
-            ExitCode::SUCCESS
+            (ExitCode::SUCCESS, reason == Stop::Restart)
         }
-        Err(error) => fail(&error.to_string()),
+        Err(error) => (fail(&error.to_string()), false),
     };
     handle.close();
     // It forwards and nothing else; a panic in it has been logged.
     let _ = forwarder.join();
-    code
+    if restart { begin_anew(program) } else { code }
+}
+
+/// Becomes a new process of the same program and arguments. Returns only if that fails.
+fn begin_anew(program: std::io::Result<PathBuf>) -> ExitCode {
+    log::info!("starting again");
+    // What is asked of one start alone was done.
+    let lasting = |argument: &OsString| argument != "--initial" && argument != "--reload";
+    let error = match program {
+        Ok(program) => {
+            std::process::Command::new(program).args(std::env::args_os().skip(1).filter(lasting)).exec()
+        }
+        Err(error) => error,
+    };
+    fail(&format!("cannot start again: {error}; start it by hand"))
 }
 
 /// The first signal stops the daemon, a second one hurries it.

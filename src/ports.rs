@@ -1,12 +1,12 @@
-//! DATADIR/ports: the addresses really bound, one `name address:port` a line, written when the daemon is ready.
+//! DATADIR/ports: the addresses really bound, one `name address:port` or `name path` a line, written when the daemon is ready.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
+use wire::service::Address;
 
 /// Writes the file whole, under a temporary name first, so that a reader never sees half of it.
-pub fn write(path: &Path, services: &[(&str, Vec<SocketAddr>)]) -> Result<(), String> {
+pub fn write(path: &Path, services: &[(&str, Vec<Address>)]) -> Result<(), String> {
     let mut text = String::new();
     for (name, addresses) in services {
         for address in addresses {
@@ -34,10 +34,10 @@ mod tests {
     fn one_line_an_address() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ports");
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let services = [("admin", vec![address("127.0.0.1:6032"), address("[::1]:6032")]), ("mysql", vec![])];
+        let address = |text: &str| text.parse::<Address>().unwrap();
+        let services = [("admin", vec![address("127.0.0.1:6032"), address("/run/sock")]), ("mysql", vec![])];
         write(&path, &services).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "admin 127.0.0.1:6032\nadmin [::1]:6032\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "admin 127.0.0.1:6032\nadmin /run/sock\n");
         remove(&path);
         assert!(!path.exists());
         let missing = directory.path().join("no/such/ports");

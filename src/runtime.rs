@@ -1,23 +1,22 @@
 //! The admin interface's way into the running daemon: configuration in, state out.
 
 use crate::config::Config;
-use crate::daemon::Stop;
 use crate::digest::statistics::Statistics;
 use crate::hostgroups::rows;
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
 use crate::pool::Backends;
 use crate::ports;
+use crate::process::Process;
 use crate::rules::RuleSet;
-use crate::session::{Ending, Entry, Registry, Sessions, processlist_rows, unknown_thread, users_rows};
+use crate::session::{Sessions, processlist_rows, users_rows};
 use admin::rows::QueryRuleRow;
 use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
-use crossbeam_channel::Sender;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::SqlError;
+use wire::service::Address;
 
 /// What LOAD publishes into, and what process commands act on.
 pub struct DaemonRuntime {
@@ -25,14 +24,12 @@ pub struct DaemonRuntime {
     pub config: Arc<Config>,
     /// Hostgroups.
     pub backends: Arc<Backends>,
-    /// What is counted of statements.
-    pub statistics: Arc<Statistics>,
-    /// Who is connected to the traffic port.
-    pub sessions: Arc<Registry>,
     /// Where clients of each service connect.
     pub listeners: Arc<AllListeners>,
-    /// Where a shutdown command goes.
-    pub stop: Sender<Stop>,
+    /// Process commands.
+    pub process: Process,
+    /// How often servers were published.
+    pub servers_version: AtomicU64,
 }
 
 /// The daemon's three services; the SQLite3 server's is absent without `--sqlite3-server`.
@@ -61,7 +58,12 @@ impl AllListeners {
         if after == before { Ok(()) } else { ports::write(&self.ports_file, &after) }
     }
 
-    fn services(&self) -> [(&'static str, Vec<SocketAddr>); 3] {
+    /// Writes the addresses bound now to DATADIR/ports.
+    pub fn write_ports(&self) -> Result<(), String> {
+        ports::write(&self.ports_file, &self.services())
+    }
+
+    fn services(&self) -> [(&'static str, Vec<Address>); 3] {
         [
             ("admin", self.admin.addresses()),
             ("mysql", self.traffic.addresses()),
@@ -70,17 +72,12 @@ impl AllListeners {
     }
 }
 
-impl DaemonRuntime {
-    fn session(&self, id: u32) -> Result<Arc<Entry>, SqlError> {
-        self.sessions.find(id).ok_or_else(|| unknown_thread(id.into()))
-    }
-}
-
 impl Runtime for DaemonRuntime {
     fn publish(&self, set: ConfigSet) -> Result<Published, SqlError> {
         match set {
             ConfigSet::Servers(servers) => {
                 let ignored = self.backends.update(|hostgroups| hostgroups.load(&servers));
+                self.servers_version.fetch_add(1, Ordering::Relaxed);
                 ignored.iter().for_each(|line| log::warn!("LOAD MYSQL SERVERS: {line}"));
                 Ok(Published { ignored })
             }
@@ -107,21 +104,11 @@ impl Runtime for DaemonRuntime {
     }
 
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
-        let stop = match command {
-            ProcessCommand::Shutdown => Stop::AtOnce,
-            ProcessCommand::ShutdownSlow => Stop::Gracefully,
-            ProcessCommand::TruncateDigests => {
-                drop(self.statistics.take_rows());
-                return Ok(());
-            }
-            ProcessCommand::KillConnection(id) => {
-                return self.session(id).map(|session| session.end(Ending::Killed));
-            }
-            ProcessCommand::KillQuery(id) => return self.session(id).map(|session| session.kill_query()),
-        };
-        // Fails only when the daemon is stopping already.
-        let _ = self.stop.send(stop);
-        Ok(())
+        self.process.command(command)
+    }
+
+    fn servers_version(&self) -> u64 {
+        self.servers_version.load(Ordering::Relaxed)
     }
 }
 

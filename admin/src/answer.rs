@@ -43,6 +43,12 @@ impl Answer {
         Self::Rows { columns, integers, rows }
     }
 
+    /// A result set of whole numbers.
+    pub(crate) fn numbers(columns: Vec<String>, rows: Vec<Vec<Option<String>>>) -> Self {
+        let integers = vec![true; columns.len()];
+        Self::Rows { columns, integers, rows }
+    }
+
     /// Memory that the rows take, in bytes.
     pub(crate) fn size(&self) -> usize {
         match self {

@@ -4,13 +4,16 @@
 //! This crate owns the row types of configuration tables and the typed [`Variables`]. It reaches the daemon only
 //! through [`Runtime`].
 
+mod access;
 mod answer;
 mod beginning;
+mod catalog;
 mod command;
 mod config_file;
 mod current;
 pub mod ddl;
 mod error;
+mod information_schema;
 mod interfaces;
 mod live;
 mod query_rules;
@@ -24,6 +27,7 @@ mod tables;
 mod tests;
 pub mod variables;
 
+use access::Database;
 pub use answer::Answer;
 pub use config_file::ConfigFile;
 use current::Client;
@@ -79,6 +83,8 @@ pub enum Schema {
     Stats,
     /// `monitor`.
     Monitor,
+    /// `information_schema`.
+    Information,
 }
 
 /// A table over live state. Rows are taken when a scan begins.
@@ -94,15 +100,27 @@ pub struct LiveTable {
     pub rows: Arc<dyn Fn() -> Vec<Vec<Value>> + Send + Sync>,
 }
 
-/// Commands that concern the process or what it has counted, not the tables.
+/// Commands that concern the process, not the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessCommand {
     /// PROXYSQL SHUTDOWN: stop at once.
     Shutdown,
     /// PROXYSQL SHUTDOWN SLOW: stop as SIGTERM does.
     ShutdownSlow,
-    /// TRUNCATE stats_mysql_query_digest: count from nothing.
-    TruncateDigests,
+    /// PROXYSQL RESTART: stop, and begin anew from what disk holds.
+    Restart,
+    /// PROXYSQL KILL: end without stopping anything first.
+    Kill,
+    /// PROXYSQL PAUSE: new clients are refused.
+    Pause,
+    /// PROXYSQL RESUME: after a pause.
+    Resume,
+    /// PROXYSQL STOP: clients are disconnected and refused.
+    Stop,
+    /// PROXYSQL START: after a stop.
+    Start,
+    /// PROXYSQL RELOAD TLS: the certificate's files as they are now, for new connections.
+    ReloadTls,
     /// KILL CONNECTION: ends the session with this connection id.
     KillConnection(u32),
     /// KILL QUERY: ends the statement that runs in this session.
@@ -115,6 +133,8 @@ pub trait Runtime: Send + Sync {
     fn publish(&self, set: ConfigSet) -> Result<Published, SqlError>;
     /// Runs a process command.
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError>;
+    /// How often servers were published.
+    fn servers_version(&self) -> u64;
 }
 
 /// Which configuration a start begins with: the database's where there is one, unless this says otherwise.
@@ -143,7 +163,7 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
 /// The store is not locked while the daemon publishes, so that it may register tables meanwhile; the rows of live tables are
 /// collected with the store locked, so that the daemon must hold none of the locks they need when it calls in here.
 pub struct Admin {
-    store: Mutex<Store>,
+    store: Database,
     /// Bytes of results that clients are still reading.
     held: Arc<AtomicUsize>,
     /// What variables are where nothing else says so.
@@ -187,7 +207,7 @@ impl Admin {
         store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
         let admin = Self {
             held: Arc::clone(&store.held),
-            store: Mutex::new(store),
+            store: Database::new(store),
             defaults,
             published: Arc::default(),
             runtime: RwLock::default(),
@@ -203,7 +223,11 @@ impl Admin {
         read::all_rows(&admin.store.lock().conn).map_err(|error| {
             refuse(error, "correct it with sqlite3, or move the file away to start empty")
         })?;
-        runtime_tables::tables(&admin.published).into_iter().try_for_each(|table| admin.register(table))?;
+        let own = runtime_tables::tables(&admin.published).into_iter();
+        let own = own.chain(information_schema::tables(&admin.store.live));
+        for table in own {
+            admin.register(table)?;
+        }
         Ok(admin)
     }
 

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 const MODULE_NAME: &CStr = c"live";
 
@@ -23,7 +23,30 @@ const MODULE_NAME: &CStr = c"live";
 #[derive(Clone, Default)]
 pub(crate) struct Registered(Arc<RwLock<HashMap<&'static str, LiveTable>>>);
 
+/// The same, without keeping it.
+pub(crate) struct WeakRegistered(Weak<RwLock<HashMap<&'static str, LiveTable>>>);
+
+impl WeakRegistered {
+    pub(crate) fn upgrade(&self) -> Option<Registered> {
+        self.0.upgrade().map(Registered)
+    }
+}
+
 impl Registered {
+    pub(crate) fn downgrade(&self) -> WeakRegistered {
+        WeakRegistered(Arc::downgrade(&self.0))
+    }
+
+    /// Schema, name and CREATE TABLE text of each table.
+    pub(crate) fn tables(&self) -> Vec<(Schema, &'static str, &'static str)> {
+        self.0.read().values().map(|table| (table.schema, table.name, table.ddl)).collect()
+    }
+
+    /// The table of that name, in any case.
+    pub(crate) fn find(&self, name: &str) -> Option<LiveTable> {
+        self.0.read().values().find(|table| table.name.eq_ignore_ascii_case(name)).cloned()
+    }
+
     /// Makes the module known to a connection. Once for each connection.
     pub(crate) fn install(&self, conn: &Connection) -> Result<()> {
         const MODULE: &Module<'static, Table> = &Module::read_only_module();
@@ -54,16 +77,6 @@ impl Registered {
         }
     }
 
-    /// CREATE TABLE text of a live table in a schema.
-    pub(crate) fn ddl(&self, schema: Option<&str>, name: &str) -> Option<&'static str> {
-        let tables = self.0.read();
-        let mut found = tables.values().filter(|table| {
-            let in_schema = schema.is_none_or(|schema| table.schema.name().eq_ignore_ascii_case(schema));
-            in_schema && table.name.eq_ignore_ascii_case(name)
-        });
-        found.next().map(|table| table.ddl)
-    }
-
     fn get(&self, name: &[u8]) -> Option<LiveTable> {
         std::str::from_utf8(name).ok().and_then(|name| self.0.read().get(name).cloned())
     }
@@ -76,6 +89,7 @@ impl Schema {
             Self::Main => "main",
             Self::Stats => "stats",
             Self::Monitor => "monitor",
+            Self::Information => "information_schema",
         }
     }
 }

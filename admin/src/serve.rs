@@ -1,32 +1,48 @@
 //! Sessions of the admin listener.
 
+use crate::Admin;
 use crate::answer::Answer;
-use crate::current::Client;
-use crate::{Admin, command};
+use crate::command::packet::Outcome;
+use crate::command::{self, prepared};
+use crate::current::{Client, Role};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
-use wire::serve::{QueryHandler, serve};
+use wire::serve::{Parameter, Prepared, QueryHandler, serve};
 use wire::service::Accepted;
-use wire::{ColumnType, WireError};
+use wire::{CapabilityFlags, ColumnType, SqlError, StatusFlags, WireError};
 
 /// Largest statement a client may send, in bytes.
 const MAX_PACKET: usize = 64 << 20;
+/// Quotes in texts are doubled; a backslash is a backslash. Drivers that look here write values so.
+const STATUS: StatusFlags =
+    StatusFlags::SERVER_STATUS_AUTOCOMMIT.union(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
 
 impl Admin {
-    /// Serves one accepted admin connection to its end: login against `accounts`, then statements.
+    /// Serves one accepted admin connection to its end: login against `accounts`, then statements. Who is not among
+    /// `admin-admin_credentials` reads statistics.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
         let (peer, id) = (accepted.peer, accepted.id);
         let served = login(accepted.socket, id, options, accounts).and_then(|(mut channel, login)| {
             let socket = Some(channel.stream().socket().clone());
-            let client = Client { user: login.user.clone(), socket };
+            let client = Client { user: login.user.clone(), role: self.role(&login.user), socket };
             serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self, client })
         });
         match served {
             Ok(()) | Err(WireError::Closed) => {}
             Err(error) => log::info!("admin connection {id} from {peer} ended: {error}"),
         }
+    }
+
+    /// Before anything was loaded no listener is open but a test's.
+    fn role(&self, user: &str) -> Role {
+        let published = self.published.lock();
+        let is_admin = published
+            .variables
+            .as_ref()
+            .is_none_or(|variables| variables.admin_credentials.iter().any(|(name, _)| name == user));
+        if is_admin { Role::Admin } else { Role::Stats }
     }
 }
 
@@ -37,12 +53,48 @@ struct Session<'a> {
 
 impl QueryHandler for Session<'_> {
     fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
-        match command::run(self.admin, &self.client, sql) {
-            Ok(answer) => {
-                let _held = Held::new(&self.admin.held, answer.size());
-                write(&answer, reply)
-            }
-            Err(error) => reply.error(&error),
+        let many = reply.capabilities.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+        let outcome = command::run_packet(self.admin, &self.client, sql, many);
+        self.answer(outcome, reply, Form::Text)
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
+        prepared::prepare(self.admin, &self.client, sql)
+    }
+
+    fn execute(&mut self, sql: &str, values: &[Parameter], reply: Reply<'_>) -> Result<(), WireError> {
+        let outcome = prepared::execute(self.admin, &self.client, sql, values);
+        self.answer(outcome, reply, Form::Binary)
+    }
+
+    fn status(&self) -> StatusFlags {
+        STATUS
+    }
+}
+
+/// How rows are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Text,
+    Binary,
+}
+
+impl Session<'_> {
+    /// Each answer but the last says that more follow.
+    fn answer(&self, outcome: Outcome, reply: Reply<'_>, form: Form) -> Result<(), WireError> {
+        let Reply { channel, capabilities, status } = reply;
+        let size = outcome.answers.iter().map(Answer::size).sum();
+        let _held = Held::new(&self.admin.held, size);
+        let mut left = outcome.answers.len() + usize::from(outcome.error.is_some());
+        for answer in &outcome.answers {
+            left -= 1;
+            let mut status = status;
+            status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, left > 0);
+            write(answer, Reply { channel: &mut *channel, capabilities, status }, form)?;
+        }
+        match outcome.error {
+            Some(error) => Reply { channel, capabilities, status }.error(&error),
+            None => Ok(()),
         }
     }
 }
@@ -66,7 +118,7 @@ impl Drop for Held<'_> {
     }
 }
 
-fn write(answer: &Answer, reply: Reply<'_>) -> Result<(), WireError> {
+fn write(answer: &Answer, reply: Reply<'_>, form: Form) -> Result<(), WireError> {
     match answer {
         Answer::Ok { affected, info } => reply.ok(*affected, 0, info),
         Answer::Rows { columns, integers, rows } => {
@@ -78,7 +130,11 @@ fn write(answer: &Answer, reply: Reply<'_>) -> Result<(), WireError> {
                 };
                 Column::new(name.as_str(), kind)
             });
-            let mut out = reply.rows(&columns.collect::<Vec<_>>())?;
+            let columns = columns.collect::<Vec<_>>();
+            let mut out = match form {
+                Form::Text => reply.rows(&columns)?,
+                Form::Binary => reply.binary_rows(&columns)?,
+            };
             for row in rows {
                 out.row(row.iter().map(|cell| cell.as_deref().map(str::as_bytes)))?;
             }

@@ -1,10 +1,11 @@
-//! The database behind the admin interface: one connection with `main` in memory, `disk` on file, and `stats` and
-//! `monitor` for live tables.
+//! The database behind the admin interface: `main` in memory, `disk` on file, and `stats` and `monitor` for live tables. One
+//! connection writes; those that read see the same.
 
 use crate::answer::{Answer, RESULT_LIMIT, SMALL_RESULT};
 use crate::beginning::{self, Beginning};
+use crate::command::read_only_error;
 use crate::config_file::Loaded;
-use crate::current::{Client, Current};
+use crate::current::{Client, Current, Role};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
 use crate::variables::registry::VARIABLES;
@@ -12,12 +13,12 @@ use crate::{Start, StoreError, VERSION, Variables, error};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, ErrorCode, params};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use wire::SqlError;
 
@@ -42,6 +43,7 @@ const STEPS: i32 = 10_000;
 pub(crate) struct Store {
     pub conn: Connection,
     pub live: Registered,
+    pub places: Places,
     /// Bytes of results that clients are still reading.
     pub held: Arc<AtomicUsize>,
     current: Current,
@@ -64,9 +66,11 @@ impl Store {
         let file = DiskFile::create(path.clone())?;
         let live = Registered::default();
         let current = Current::default();
-        let conn = connect(&path, &live, &current).map_err(|error| explain(&path, &error))?;
+        let places = Places::new(&path);
+        let conn = connect_writer(&places, &live, &current).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
-        let mut store = Self { conn, live, held: Arc::default(), current, file, _lock: lock };
+        let held = Arc::default();
+        let mut store = Self { conn, live, places, held, current, file, _lock: lock };
         store.create_tables(start.fresh).map_err(|error| explain(&path, &error))?;
         store.check_columns(&path)?;
         if let Some(loaded) = &start.loaded {
@@ -204,22 +208,48 @@ impl Store {
         Ok(values.len() as u64)
     }
 
-    /// The value of a variable in memory.
-    pub fn variable(&self, name: &str) -> Option<String> {
-        let sql = "SELECT variable_value FROM main.global_variables WHERE variable_name = ?1 COLLATE NOCASE";
-        self.conn.query_row(sql, [name], |row| row.get(0)).ok()
-    }
-
     /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
-    pub fn client_statement(&self, client: &Client, sql: &str, limit: Duration) -> Result<Answer, SqlError> {
+    pub fn client_statement(
+        &self,
+        client: &Client,
+        sql: &str,
+        limit: Duration,
+        may_change: bool,
+    ) -> Result<Answer, SqlError> {
         let _running = self.current.begin(client, limit);
-        let room = RESULT_LIMIT.saturating_sub(self.held.load(Ordering::Relaxed));
-        Answer::collect(&self.conn, sql, room.max(SMALL_RESULT))
+        if !may_change && self.conn.prepare(sql).is_ok_and(|statement| !statement.readonly()) {
+            return Err(read_only_error());
+        }
+        Answer::collect(&self.conn, sql, room(&self.held))
     }
 
-    /// Runs a query of our own.
-    pub fn query(&self, sql: &str) -> Result<Answer, SqlError> {
-        Answer::collect(&self.conn, sql, RESULT_LIMIT)
+    /// Undoes what was done since a savepoint, and forgets it.
+    pub fn undo(&self, savepoint: &str) {
+        let undo = format!("ROLLBACK TO {savepoint}; RELEASE {savepoint}");
+        if let Err(error) = self.conn.execute_batch(&undo) {
+            // SQLite has undone it by itself when an error ended the whole transaction.
+            log::debug!("{}", error::text(&error));
+        }
+    }
+
+    /// Leaves the database file and opens the one that is there now, which may be another.
+    pub fn reopen_file(&mut self) -> Result<(), StoreError> {
+        let path = self.file.path.clone();
+        let file = DiskFile::create(path.clone())?;
+        let explained = |error: rusqlite::Error| explain(&path, &error);
+        // The write-ahead log goes by the path: emptied into the old file, it is none of the new one.
+        let emptied = "PRAGMA disk.wal_checkpoint(TRUNCATE)";
+        self.conn.query_row(emptied, [], |_| Ok(())).map_err(explained)?;
+        // What is no database is refused while the one before is still open.
+        let scratch = Connection::open_in_memory().map_err(explained)?;
+        let place = file_uri(&path).map_err(explained)? + "?vfs=unix&mode=ro&immutable=1";
+        attach(&scratch, &place, "disk").map_err(explained)?;
+        check(&scratch, &path)?;
+        self.conn.execute_batch("DETACH DATABASE disk").map_err(explained)?;
+        attach_disk(&self.conn, &path).map_err(explained)?;
+        self.file = file;
+        self.create_tables(false).map_err(explained)?;
+        self.check_columns(&path)
     }
 
     /// An error where the database file is not the one that was opened: SQLite would go on with a removed file, and what is
@@ -241,7 +271,10 @@ impl DiskFile {
     fn create(path: PathBuf) -> Result<Self, StoreError> {
         let file =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
-        match file.and_then(|file| file.metadata()) {
+        match file.and_then(|file| {
+            file.set_permissions(Permissions::from_mode(0o600))?;
+            file.metadata()
+        }) {
             Ok(found) => Ok(Self { path, identity: (found.dev(), found.ino()) }),
             Err(error) => Err(StoreError(format!(
                 "{}: {error}; it must be readable and writable for this user",
@@ -278,22 +311,114 @@ fn lock(datadir: &Path) -> Result<File, StoreError> {
     }
 }
 
-fn connect(path: &Path, live: &Registered, current: &Current) -> rusqlite::Result<Connection> {
-    let mut conn = Connection::open_in_memory()?;
+/// Memory left for a result while clients read others that take `held` bytes.
+pub(crate) fn room(held: &AtomicUsize) -> usize {
+    RESULT_LIMIT.saturating_sub(held.load(Ordering::Relaxed)).max(SMALL_RESULT)
+}
+
+/// Where the schemas are. Those in memory have names that no other store of the process has, under which every connection of
+/// this one finds them (SQLite's VFS "memdb"; they go with the last connection).
+#[derive(Clone)]
+pub(crate) struct Places {
+    main: String,
+    stats: String,
+    monitor: String,
+    information: String,
+    disk: PathBuf,
+}
+
+impl Places {
+    fn new(disk: &Path) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let place = |schema: &str| format!("file:/pointsman-{number}-{schema}?vfs=memdb");
+        Self {
+            main: place("main"),
+            stats: place("stats"),
+            monitor: place("monitor"),
+            information: place("information"),
+            disk: disk.to_owned(),
+        }
+    }
+}
+
+fn open(place: &str) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
+    let conn = Connection::open_with_flags(place, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     conn.busy_timeout(Duration::from_secs(5))?;
+    Ok(conn)
+}
+
+fn attach(conn: &Connection, place: &str, schema: &str) -> rusqlite::Result<()> {
+    conn.execute(&format!("ATTACH DATABASE ?1 AS {schema}"), [place]).map(drop)
+}
+
+fn file_uri(path: &Path) -> rusqlite::Result<String> {
     let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
-    conn.execute("ATTACH DATABASE ?1 AS disk", [path])?;
-    conn.execute_batch(
-        "PRAGMA disk.journal_mode = WAL;
-         PRAGMA disk.synchronous = FULL;
-         ATTACH DATABASE ':memory:' AS stats;
-         ATTACH DATABASE ':memory:' AS monitor;",
-    )?;
+    let mut uri = String::from("file:");
+    for c in path.chars() {
+        match c {
+            '%' | '?' | '#' => uri.push_str(&format!("%{:02x}", u32::from(c))),
+            _ => uri.push(c),
+        }
+    }
+    Ok(uri)
+}
+
+/// Named as a URI, for the sake of the VFS: otherwise it were that of `main`, in memory.
+fn attach_disk(conn: &Connection, path: &Path) -> rusqlite::Result<()> {
+    attach(conn, &(file_uri(path)? + "?vfs=unix"), "disk")?;
     conn.execute_batch(&format!(
-        "PRAGMA main.max_page_count = {PAGES}; PRAGMA disk.max_page_count = {PAGES}; PRAGMA hard_heap_limit = {HEAP_LIMIT};"
+        "PRAGMA disk.journal_mode = WAL; PRAGMA disk.synchronous = FULL; PRAGMA disk.max_page_count = {PAGES};"
+    ))
+}
+
+fn connect_writer(places: &Places, live: &Registered, current: &Current) -> rusqlite::Result<Connection> {
+    let conn = open(&places.main)?;
+    attach_disk(&conn, &places.disk)?;
+    attach(&conn, &places.stats, "stats")?;
+    attach(&conn, &places.monitor, "monitor")?;
+    attach(&conn, &places.information, "information_schema")?;
+    conn.execute_batch(&format!(
+        "PRAGMA main.max_page_count = {PAGES}; PRAGMA hard_heap_limit = {HEAP_LIMIT};"
     ))?;
+    prepare(conn, Role::Admin, live, current)
+}
+
+/// A connection that only reads. That of a reader of statistics has nothing else in it.
+pub(crate) fn connect_reader(
+    places: &Places,
+    role: Role,
+    live: &Registered,
+    current: &Current,
+) -> rusqlite::Result<Connection> {
+    let conn = match role {
+        Role::Admin => {
+            let conn = open(&places.main)?;
+            attach_disk(&conn, &places.disk)?;
+            conn
+        }
+        Role::Stats => open(&places.stats)?,
+    };
+    attach(&conn, &places.stats, "stats")?;
+    attach(&conn, &places.monitor, "monitor")?;
+    if role == Role::Admin {
+        attach(&conn, &places.information, "information_schema")?;
+    }
+    conn.execute_batch("PRAGMA query_only = 1")?;
+    prepare(conn, role, live, current)
+}
+
+/// What every connection has: live tables, functions, limits.
+fn prepare(
+    mut conn: Connection,
+    role: Role,
+    live: &Registered,
+    current: &Current,
+) -> rusqlite::Result<Connection> {
     live.install(&conn)?;
-    functions(&conn, current)?;
+    functions(&conn, role, current)?;
     conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH)?;
     conn.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, DEPTH)?;
     conn.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, DEPTH)?;
@@ -311,10 +436,11 @@ fn connect(path: &Path, live: &Registered, current: &Current) -> rusqlite::Resul
     Ok(conn)
 }
 
-/// Functions of MySQL that drivers call when they connect. As in ProxySQL, the database is `admin` and connections have no number.
-fn functions(conn: &Connection, current: &Current) -> rusqlite::Result<()> {
+/// Functions of MySQL that drivers call when they connect. As in ProxySQL, the database is `admin` or `stats` and connections have
+/// no number.
+fn functions(conn: &Connection, role: Role, current: &Current) -> rusqlite::Result<()> {
     let constant = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    for (name, text) in [("version", VERSION), ("database", "admin"), ("schema", "admin")] {
+    for (name, text) in [("version", VERSION), ("database", role.database()), ("schema", role.database())] {
         conn.create_scalar_function(name, 0, constant, move |_| Ok(text))?;
     }
     for name in ["user", "current_user"] {

@@ -5,6 +5,9 @@ use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
+use std::fs::{OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,6 +46,13 @@ impl Deadline {
     fn passed(&self) -> bool {
         Instant::now() >= *self.at.lock() || self.client.is_cut()
     }
+}
+
+/// Makes the file if it is missing, and lets nobody but its owner read it. Files beside it get its mode from SQLite.
+pub(crate) fn keep_private(file: &Path) -> io::Result<()> {
+    let open =
+        OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(file)?;
+    open.set_permissions(Permissions::from_mode(0o600))
 }
 
 /// Opens the file as every user of it does: WAL, writers wait, no fsync (the data is a test's or a demo's).

@@ -55,6 +55,9 @@ impl SqliteServer {
                 file.display()
             ))
         };
+        database::keep_private(&file).map_err(|error| {
+            OpenError(format!("cannot open {}: {error}; check its permissions and its owner", file.display()))
+        })?;
         let keeper = database::open(&file).map_err(failed)?;
         // Reads the schema, so that a damaged file is found now and not by the first client.
         keeper.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(())).map_err(failed)?;
@@ -110,6 +113,19 @@ impl SqliteServer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_file_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(FILE);
+        let mode = || std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        drop(SqliteServer::open(directory.path()).unwrap());
+        assert_eq!(mode(), 0o600);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        drop(SqliteServer::open(directory.path()).unwrap());
+        assert_eq!(mode(), 0o600);
+    }
 
     #[test]
     fn a_damaged_file_is_named() {

@@ -20,6 +20,7 @@ pub(super) fn run(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlEr
 
 /// Puts what the file has of some sections into memory. The file is read anew.
 fn load(admin: &Admin, wanted: Wanted) -> Result<Answer, SqlError> {
+    admin.check_writable()?;
     let path = admin.config_file.as_deref().ok_or_else(|| failed("Config file unknown"))?;
     let unusable = |StoreError(why): StoreError| {
         failed(format!("Unable to open or parse config file {}: {why}", path.display()))

@@ -74,6 +74,9 @@ pub(super) fn from_config(statement: &str) -> Option<Wanted> {
 /// Performs one command. Commands run one at a time, so that runtime ends up with what the last one loaded.
 pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, SqlError> {
     let _one_at_a_time = admin.moving.lock();
+    if way != Move::MemoryToRuntime {
+        admin.check_writable()?;
+    }
     match way {
         Move::MemoryToRuntime => return to_runtime(admin, module).map(|ignored| answer(0, &ignored)),
         Move::RuntimeToMemory => from_runtime(admin, module)?,

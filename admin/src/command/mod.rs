@@ -1,20 +1,27 @@
 //! The command dialect: a statement is a command of ProxySQL's admin, something drivers send when they connect, or SQL.
 
+mod columns;
 mod config_file;
 pub(crate) mod load_save;
+pub(crate) mod packet;
+pub(crate) mod prepared;
+mod process;
 mod select;
 pub(crate) mod set;
 mod show;
-mod text;
+pub(crate) mod text;
+mod truncate;
 
 use crate::answer::Answer;
-use crate::current::Client;
+use crate::current::{Client, Role};
 use crate::error::{failed, not_allowed};
-use crate::{Admin, ProcessCommand, STATEMENT_LIMIT};
-use text::{after, collapse, strip};
+use crate::{Admin, STATEMENT_LIMIT};
+pub(crate) use packet::run as run_packet;
+use text::{after, collapse, first_word};
 use wire::SqlError;
 
-/// Statements that open or end what this interface does not have: transactions and table locks.
+/// Statements that open or end what this interface does not have: transactions and table locks. And FLUSH, as tools send it: what
+/// is there to be flushed has commands of its own.
 const NO_OPERATION: &[&str] = &[
     "BEGIN",
     "START TRANSACTION",
@@ -24,45 +31,63 @@ const NO_OPERATION: &[&str] = &[
     "LOCK TABLE",
     "UNLOCK TABLES",
     "UNLOCK TABLE",
+    "FLUSH TABLES",
+    "FLUSH PRIVILEGES",
+    "FLUSH STATUS",
     "USE",
 ];
 
 /// Statements that reach other files or the connection's own settings.
 const REFUSED: &[&str] = &["PRAGMA", "ATTACH", "DETACH"];
 
-/// Answers one statement.
+/// First words of statements that are SQL whatever follows; the first ones of these change rows.
+const SQL: &[&str] = &["INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES", "EXPLAIN"];
+const CHANGES: usize = 4;
+
+/// Answers the statements of a packet; of several, what the last one is answered.
 pub(crate) fn run(admin: &Admin, client: &Client, sql: &str) -> Result<Answer, SqlError> {
-    if sql.contains('\0') {
-        return Err(failed("the statement contains a NUL byte"));
+    let outcome = run_packet(admin, client, sql, true);
+    match (outcome.error, outcome.answers.into_iter().next_back()) {
+        (Some(error), _) => Err(error),
+        (None, answer) => Ok(answer.unwrap_or_else(Answer::done)),
     }
-    let sql = sql.trim();
-    if sql.is_empty() {
-        return Err(SqlError::new(1065, "42000", "Query was empty"));
+}
+
+/// Answers one statement, as `text::statements` cuts them.
+fn run_one(admin: &Admin, client: &Client, sql: &str) -> Result<Answer, SqlError> {
+    // A long list of rows need not be looked through for words.
+    if SQL.contains(&first_word(sql).as_str()) {
+        return run_sql(admin, client, sql);
     }
-    let sql = strip(sql);
     let statement = collapse(sql);
-    if sql.is_empty() || NO_OPERATION.iter().any(|words| after(&statement, words).is_some()) {
+    let is = |words: &&str| after(&statement, words).is_some();
+    if NO_OPERATION.iter().any(|words| is(words)) {
         return Ok(Answer::done());
     }
-    if REFUSED.iter().any(|word| after(&statement, word).is_some()) {
+    if REFUSED.iter().any(|word| is(word)) {
         return Err(not_allowed());
     }
-    match command(admin, client, &statement) {
-        Some(answer) => answer,
-        None => admin.store.lock().client_statement(client, sql, STATEMENT_LIMIT),
-    }
+    command(admin, client, &statement).unwrap_or_else(|| run_sql(admin, client, sql))
 }
 
 /// Answers what is not SQL; `None` where the statement is.
 fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Answer, SqlError>> {
     if let Some(rest) = after(statement, "SET") {
-        return Some(set::run(admin, rest));
+        return Some(set::run(admin, client, rest));
     }
     if let Some(rest) = after(statement, "SHOW") {
         return show::run(admin, client, rest);
     }
     if let Some(rest) = after(statement, "SELECT") {
-        return config_file::select(admin, rest).or_else(|| select::run(admin, rest));
+        let config = if client.role == Role::Admin { config_file::select(admin, rest) } else { None };
+        return config.or_else(|| select::run(admin, client, rest));
+    }
+    if let Some(rest) = after(statement, "DESCRIBE").or_else(|| after(statement, "DESC")) {
+        return Some(columns::describe(admin, client, rest));
+    }
+    // Readers of statistics have no commands: what they send is SQL, or an error of it.
+    if client.role == Role::Stats {
+        return None;
     }
     if let Some((module, way)) = load_save::parse(statement) {
         return Some(load_save::run(admin, module, way));
@@ -71,36 +96,44 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
         return Some(answer);
     }
     if let Some(rest) = after(statement, "TRUNCATE") {
-        let table = after(rest, "TABLE").unwrap_or(rest);
-        let known = ["stats_mysql_query_digest", "stats.stats_mysql_query_digest"];
-        let known = known.iter().any(|name| name.eq_ignore_ascii_case(table));
-        return known.then(|| process_command(admin, ProcessCommand::TruncateDigests));
+        return truncate::run(admin, after(rest, "TABLE").unwrap_or(rest));
     }
-    if let Some(rest) = after(statement, "KILL") {
-        return Some(kill(rest).and_then(|kill| process_command(admin, kill)));
-    }
-    let process = match after(statement, "PROXYSQL")?.to_ascii_uppercase().as_str() {
-        "SHUTDOWN" => ProcessCommand::Shutdown,
-        "SHUTDOWN SLOW" => ProcessCommand::ShutdownSlow,
-        _ => return None,
-    };
-    Some(process_command(admin, process))
+    process::run(admin, statement)
 }
 
-fn process_command(admin: &Admin, command: ProcessCommand) -> Result<Answer, SqlError> {
-    admin.daemon().and_then(|daemon| daemon.command(command)).map(|()| Answer::done())
+/// Whether a statement is SQL for certain, and no command.
+fn is_sql(admin: &Admin, client: &Client, sql: &str) -> bool {
+    match first_word(sql).as_str() {
+        "SELECT" => {
+            let own = |rest: &str| after(rest, "CONFIG").is_some() || select::is_own(admin, client, rest);
+            !after(&collapse(sql), "SELECT").is_some_and(own)
+        }
+        word => SQL.contains(&word),
+    }
 }
 
-/// `KILL [CONNECTION|QUERY] n`, whatever follows KILL.
-fn kill(rest: &str) -> Result<ProcessCommand, SqlError> {
-    let (make, id): (fn(u32) -> ProcessCommand, &str) = match after(rest, "QUERY") {
-        Some(id) => (ProcessCommand::KillQuery, id),
-        None => (ProcessCommand::KillConnection, after(rest, "CONNECTION").unwrap_or(rest)),
-    };
-    let usage = || {
-        failed(
-            "KILL needs a number: KILL CONNECTION n or KILL QUERY n, with a SessionID of stats_mysql_processlist",
-        )
-    };
-    id.parse().map(make).map_err(|_| usage())
+/// Runs SQL: beside others where it only reads.
+fn run_sql(admin: &Admin, client: &Client, sql: &str) -> Result<Answer, SqlError> {
+    let changes = SQL.iter().take(CHANGES).any(|word| first_word(sql) == *word);
+    if (!changes || client.role == Role::Stats)
+        && let Some(answer) = admin.store.read(client, sql)?
+    {
+        return Ok(answer);
+    }
+    let may_change = admin.check_writable().is_ok();
+    admin.store.lock().client_statement(client, sql, STATEMENT_LIMIT, may_change)
+}
+
+impl Admin {
+    /// An error while `admin-read_only` is on.
+    pub(crate) fn check_writable(&self) -> Result<(), SqlError> {
+        let published = self.published.lock();
+        let read_only = published.variables.as_ref().is_some_and(|variables| variables.admin_read_only);
+        if read_only { Err(read_only_error()) } else { Ok(()) }
+    }
+}
+
+/// What a change is answered while `admin-read_only` is on.
+pub(crate) fn read_only_error() -> SqlError {
+    failed("the admin interface is read-only (admin-read_only); PROXYSQL READWRITE ends that")
 }

@@ -1,55 +1,92 @@
 //! `SELECT @@variable`: what SQLite cannot answer, and drivers ask when they connect.
 
-use super::text::{after, split_outside_quotes};
+use super::run_sql;
+use super::text::{after, literal, split_outside_quotes};
 use crate::Admin;
 use crate::answer::Answer;
+use crate::current::{Client, Role};
 use wire::SqlError;
 
-/// System variables of a MySQL server that drivers ask for, as this interface answers them.
-const SYSTEM: &[(&str, Option<&str>)] = &[
+/// System variables of a MySQL server that drivers and tools ask for, as this interface answers them.
+pub(super) const SYSTEM: &[(&str, Option<&str>)] = &[
     ("auto_increment_increment", Some("1")),
     ("autocommit", Some("1")),
+    ("basedir", Some("")),
     ("character_set_client", Some("utf8mb4")),
     ("character_set_connection", Some("utf8mb4")),
     ("character_set_database", Some("utf8mb4")),
     ("character_set_results", Some("utf8mb4")),
     ("character_set_server", Some("utf8mb4")),
+    ("character_set_system", Some("utf8mb4")),
     ("collation_connection", Some("utf8mb4_general_ci")),
     ("collation_database", Some("utf8mb4_general_ci")),
     ("collation_server", Some("utf8mb4_general_ci")),
+    ("datadir", Some("")),
+    ("default_storage_engine", Some("SQLite")),
+    ("event_scheduler", Some("OFF")),
+    ("gtid_mode", Some("OFF")),
+    ("have_openssl", Some("YES")),
+    ("have_ssl", Some("YES")),
+    ("hostname", Some("")),
     ("init_connect", Some("")),
+    ("innodb_version", Some("")),
     ("interactive_timeout", Some("28800")),
     ("license", Some("")),
+    ("lower_case_file_system", Some("OFF")),
     ("lower_case_table_names", Some("0")),
     ("max_allowed_packet", Some("67108864")),
+    ("net_buffer_length", Some("16384")),
+    ("net_read_timeout", Some("30")),
     ("net_write_timeout", Some("60")),
     ("performance_schema", Some("0")),
     ("query_cache_size", Some("0")),
     ("query_cache_type", Some("OFF")),
-    ("read_only", Some("0")),
+    ("server_id", Some("0")),
+    ("skip_name_resolve", Some("1")),
     ("socket", None),
+    ("sql_auto_is_null", Some("0")),
     ("sql_mode", Some("")),
+    ("sql_select_limit", Some("18446744073709551615")),
     ("system_time_zone", Some("UTC")),
     ("time_zone", Some("SYSTEM")),
     ("transaction_isolation", Some("SERIALIZABLE")),
     ("transaction_read_only", Some("0")),
     ("tx_isolation", Some("SERIALIZABLE")),
     ("tx_read_only", Some("0")),
+    ("version", Some(crate::VERSION)),
     ("version_comment", Some("(ProxySQL Admin Module)")),
+    ("version_compile_machine", Some(std::env::consts::ARCH)),
+    ("version_compile_os", Some(std::env::consts::OS)),
     ("wait_timeout", Some("28800")),
 ];
 
-/// Answers a SELECT whose list is `@@variables` alone; `rest` is what follows the word. `None`: another SELECT.
-pub(super) fn run(admin: &Admin, rest: &str) -> Option<Result<Answer, SqlError>> {
+/// System variables that tell whether changes are refused.
+pub(super) const READ_ONLY: &[&str] = &["read_only", "super_read_only"];
+
+/// Answers a SELECT with `@@variables`, or FROM DUAL; `rest` is what follows the word. `None`: another SELECT.
+pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Option<Result<Answer, SqlError>> {
+    if let Some(items) = list(rest) {
+        let columns = items.iter().map(|item| item.column.to_owned()).collect();
+        let values = items.iter().map(|item| value(admin, client, item.name)).collect::<Result<Vec<_>, _>>();
+        return Some(values.map(|values| Answer::texts(columns, vec![values])));
+    }
+    let sql = rewritten(admin, client, rest)?;
+    Some(sql.and_then(|sql| run_sql(admin, client, &sql)))
+}
+
+/// Whether `run` answers it.
+pub(super) fn is_own(admin: &Admin, client: &Client, rest: &str) -> bool {
+    list(rest).is_some() || rewritten(admin, client, rest).is_some()
+}
+
+/// A list of variables alone.
+fn list(rest: &str) -> Option<Vec<Item<'_>>> {
     let limit = rest.to_ascii_lowercase().rfind(" limit ");
     let list = match limit {
         Some(at) if rest[at + " limit ".len()..].trim().bytes().all(|b| b.is_ascii_digit()) => &rest[..at],
         _ => rest,
     };
-    let items = split_outside_quotes(list, ',').into_iter().map(item).collect::<Option<Vec<_>>>()?;
-    let columns = items.iter().map(|item| item.column.to_owned()).collect();
-    let values = items.iter().map(|item| value(admin, item.name)).collect::<Result<Vec<_>, _>>();
-    Some(values.map(|values| Answer::texts(columns, vec![values])))
+    split_outside_quotes(list, ',').into_iter().map(item).collect()
 }
 
 struct Item<'a> {
@@ -57,29 +94,130 @@ struct Item<'a> {
     column: &'a str,
 }
 
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.'
+}
+
 /// `@@[scope.]name [[AS] alias]`
 fn item(text: &str) -> Option<Item<'_>> {
     let (variable, alias) = text.split_once(' ').unwrap_or((text, ""));
-    let name = variable.strip_prefix("@@")?;
-    let scope = ["GLOBAL.", "SESSION.", "LOCAL."].iter().find_map(|scope| {
-        let (head, rest) = name.split_at_checked(scope.len())?;
-        head.eq_ignore_ascii_case(scope).then_some(rest)
-    });
-    let name = scope.unwrap_or(name);
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '.';
+    let name = variable_name(variable.strip_prefix("@@")?);
     let alias = after(alias, "AS").unwrap_or(alias).trim_matches(['`', '\'', '"']);
-    let known = !name.is_empty() && name.chars().all(plain) && alias.chars().all(plain);
+    let known = !name.is_empty() && name.chars().all(is_plain) && alias.chars().all(is_plain);
     known.then_some(Item { name, column: if alias.is_empty() { variable } else { alias } })
 }
 
-fn value(admin: &Admin, name: &str) -> Result<Option<String>, SqlError> {
-    if let Some(value) = admin.store.lock().variable(name) {
-        return Ok(Some(value));
+/// The name without its scope.
+fn variable_name(text: &str) -> &str {
+    let scope = ["GLOBAL.", "SESSION.", "LOCAL."].iter().find_map(|scope| {
+        let (head, rest) = text.split_at_checked(scope.len())?;
+        head.eq_ignore_ascii_case(scope).then_some(rest)
+    });
+    scope.unwrap_or(text)
+}
+
+/// The statement with variables replaced by their values, and without FROM DUAL, which SQLite does not know. `None`: there is
+/// nothing of that in it.
+fn rewritten(admin: &Admin, client: &Client, rest: &str) -> Option<Result<String, SqlError>> {
+    let (rest, dual) = without_dual(rest);
+    if !dual && !rest.contains("@@") {
+        return None;
     }
-    if name.eq_ignore_ascii_case("version") {
-        return Ok(Some(crate::VERSION.into()));
+    let mut out = String::from("SELECT ");
+    let (mut quote, mut tail, mut found) = (None, rest.as_str(), dual);
+    while let Some(c) = tail.chars().next() {
+        let name = tail.strip_prefix("@@").filter(|_| quote.is_none());
+        if let Some(after) = name {
+            // Not with a dash: there it may be a minus.
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+            let end = after.find(|c| !plain(c)).unwrap_or(after.len());
+            match value(admin, client, variable_name(&after[..end])) {
+                Ok(Some(value)) => out.push_str(&literal(&value)),
+                Ok(None) => out.push_str("NULL"),
+                Err(error) => return Some(Err(error)),
+            }
+            found = true;
+            // A value has no name of its own, and the column's is what was asked for.
+            let alone = matches!(after[end..].trim_start().chars().next(), None | Some(','));
+            let first =
+                matches!(rest[..rest.len() - tail.len()].trim_end().chars().next_back(), None | Some(','));
+            if alone && first {
+                out.push_str(&format!(" AS \"@@{}\"", &after[..end]));
+            }
+            tail = &after[end..];
+            continue;
+        }
+        match quote {
+            Some(open) if c == open => quote = None,
+            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
+            _ => {}
+        }
+        out.push(c);
+        tail = &tail[c.len_utf8()..];
+    }
+    found.then_some(Ok(out))
+}
+
+fn without_dual(rest: &str) -> (String, bool) {
+    let upper = rest.to_ascii_uppercase();
+    match upper.rfind(" FROM DUAL") {
+        Some(at) => {
+            let after = &rest[at + " FROM DUAL".len()..];
+            let ends = after.is_empty() || after.starts_with(' ');
+            if ends { (format!("{}{after}", &rest[..at]), true) } else { (rest.to_owned(), false) }
+        }
+        None => (rest.to_owned(), false),
+    }
+}
+
+/// What a variable of that name is: of this daemon, of its counters, or of a MySQL server.
+fn value(admin: &Admin, client: &Client, name: &str) -> Result<Option<String>, SqlError> {
+    let name_literal = literal(name);
+    let stored = |table: &str| {
+        let sql =
+            format!("SELECT variable_value FROM {table} WHERE variable_name = {name_literal} COLLATE NOCASE");
+        match run_sql(admin, client, &sql) {
+            Ok(Answer::Rows { rows, .. }) => rows.into_iter().next().and_then(|row| row.into_iter().next()),
+            _ => None,
+        }
+    };
+    if client.role == Role::Admin
+        && let Some(value) = stored("main.global_variables")
+    {
+        return Ok(value);
+    }
+    if READ_ONLY.iter().any(|each| each.eq_ignore_ascii_case(name)) {
+        return Ok(Some(
+            i32::from(client.role == Role::Stats || admin.check_writable().is_err()).to_string(),
+        ));
     }
     let system = SYSTEM.iter().find(|(each, _)| each.eq_ignore_ascii_case(name));
+    if let Some((_, value)) = system {
+        return Ok(value.map(str::to_owned));
+    }
     let unknown = || SqlError::new(1193, "HY000", format!("Unknown system variable '{name}'"));
-    system.map(|(_, value)| value.map(str::to_owned)).ok_or_else(unknown)
+    stored("stats.stats_mysql_global").ok_or_else(unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::collapse;
+    use super::*;
+
+    #[test]
+    fn dual_is_taken_off() {
+        assert_eq!(without_dual("1 from dual"), ("1".into(), true));
+        assert_eq!(without_dual("1 FROM DUAL WHERE 1"), ("1 WHERE 1".into(), true));
+        assert_eq!(without_dual("1 FROM duality"), ("1 FROM duality".into(), false));
+    }
+
+    #[test]
+    fn lists_of_variables_are_told_apart() {
+        let names = |rest: &str| {
+            list(&collapse(rest))
+                .map(|items| items.iter().map(|item| item.column.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(names("@@a , @@session.b AS `x` limit 1").unwrap(), ["@@a", "x"]);
+        assert!(names("@@a, 1").is_none() && names("a").is_none() && names("@@a + 1").is_none());
+    }
 }

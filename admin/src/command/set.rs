@@ -2,14 +2,15 @@
 
 use super::text::{after, split_outside_quotes, unquote};
 use crate::answer::Answer;
-use crate::error::from_sqlite;
+use crate::current::{Client, Role};
+use crate::error::{failed, from_sqlite};
 use crate::variables::kind::VarDef;
 use crate::variables::registry;
 use crate::{Admin, Variables};
 use wire::SqlError;
 
 /// Answers `SET ...`; `rest` is what follows the word.
-pub(super) fn run(admin: &Admin, rest: &str) -> Result<Answer, SqlError> {
+pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Result<Answer, SqlError> {
     let mut values = Vec::new();
     let mut unknown = Vec::new();
     let mut settings = 0;
@@ -27,6 +28,12 @@ pub(super) fn run(admin: &Admin, rest: &str) -> Result<Answer, SqlError> {
     }
     if settings > 0 && !values.is_empty() {
         return Err(SqlError::new(1064, "42000", "SET: a value that contains a comma must be quoted"));
+    }
+    if client.role == Role::Stats && !(values.is_empty() && unknown.is_empty()) {
+        return Err(failed("this user reads statistics and sets no variables"));
+    }
+    if !values.is_empty() {
+        admin.check_writable()?;
     }
     let affected = admin.store.lock().set_variables(&values).map_err(|error| from_sqlite(&error))?;
     let info = match unknown.as_slice() {

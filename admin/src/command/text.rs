@@ -1,19 +1,78 @@
 //! Statement text: what surrounds a statement is taken off, and words are compared without case or extra blanks.
 
-/// The statement without leading comments and blanks, and without trailing blanks and semicolons.
-pub(super) fn strip(sql: &str) -> &str {
-    let mut rest = sql.trim_start();
-    loop {
-        let after = if let Some(comment) = rest.strip_prefix("/*") {
-            comment.split_once("*/").map_or("", |(_, after)| after)
-        } else if rest.starts_with('#') || rest.starts_with("--") {
-            rest.split_once('\n').map_or("", |(_, after)| after)
-        } else {
-            break;
+/// The statements of a packet, without comments, the blanks around them, and what is empty. Comments are those of SQLite and MySQL:
+/// `/* */`, of which `/*! */` is none but a comment here, `--` and `#` to the end of the line.
+pub(crate) fn statements(sql: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut current = String::new();
+    let mut rest = sql;
+    while let Some(c) = rest.chars().next() {
+        let taken = match c {
+            '\'' | '"' | '`' => {
+                let end = rest[1..].find(c).map_or(rest.len(), |end| end + 2);
+                current.push_str(&rest[..end]);
+                end
+            }
+            ';' => {
+                found.push(std::mem::take(&mut current));
+                1
+            }
+            _ => match comment(rest) {
+                Some(length) => {
+                    current.push(' ');
+                    length
+                }
+                None => {
+                    // What follows up to the next character that may mean something.
+                    let plain = |c| !matches!(c, '\'' | '"' | '`' | ';' | '/' | '-' | '#');
+                    let first = c.len_utf8();
+                    let end = rest[first..].find(|c| !plain(c)).map_or(rest.len(), |end| first + end);
+                    current.push_str(&rest[..end]);
+                    end
+                }
+            },
         };
-        rest = after.trim_start();
+        rest = &rest[taken..];
     }
-    rest.trim_end_matches(|c: char| c == ';' || c.is_whitespace())
+    found.push(current);
+    let trimmed = found.iter().map(|statement| statement.trim()).filter(|statement| !statement.is_empty());
+    trimmed.map(str::to_owned).collect()
+}
+
+/// The length of the comment that a text begins with.
+fn comment(text: &str) -> Option<usize> {
+    if let Some(body) = text.strip_prefix("/*") {
+        return Some(body.find("*/").map_or(text.len(), |end| end + 4));
+    }
+    let to_the_end_of_line = text.starts_with('#') || text.starts_with("--");
+    to_the_end_of_line.then(|| text.find('\n').unwrap_or(text.len()))
+}
+
+/// The text with parameters (`?` outside quotes) replaced by what `literal` makes of their numbers, and how many there are.
+pub(crate) fn with_parameters(sql: &str, mut literal: impl FnMut(usize) -> String) -> (String, usize) {
+    let mut out = String::with_capacity(sql.len());
+    let (mut quote, mut count) = (None, 0);
+    for c in sql.chars() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
+            None if c == '?' => {
+                out.push_str(&literal(count));
+                count += 1;
+                continue;
+            }
+            None => {}
+        }
+        out.push(c);
+    }
+    (out, count)
+}
+
+/// The first word, in upper case.
+pub(crate) fn first_word(statement: &str) -> String {
+    let end = statement.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(statement.len());
+    statement[..end].to_ascii_uppercase()
 }
 
 /// Each run of blanks outside quotes becomes one blank.
@@ -79,7 +138,7 @@ pub(super) fn unquote(text: &str) -> String {
 }
 
 /// A text as an SQL literal.
-pub(super) fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -88,19 +147,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strips_what_surrounds_a_statement() {
+    fn what_surrounds_a_statement_goes() {
         for sql in [
             "SELECT 1",
             "  SELECT 1 ; ;\n",
             "-- why\nSELECT 1",
             "# why\n /* a */ /*b*/ SELECT 1;",
             "/* mysql-connector */SELECT 1",
+            "SELECT 1 -- why",
+            "SELECT 1 # why\n;",
+            "SELECT 1 /*!40101 FOR UPDATE */",
         ] {
-            assert_eq!(strip(sql), "SELECT 1");
+            assert_eq!(statements(sql), ["SELECT 1"], "{sql}");
         }
         for sql in ["", ";", "/* open", "-- only", "/*!40101 SET NAMES utf8 */;", "#"] {
-            assert_eq!(strip(sql), "");
+            assert!(statements(sql).is_empty(), "{sql}");
         }
+        assert_eq!(statements("LOAD/* x */MYSQL--y\nUSERS"), ["LOAD MYSQL \nUSERS"]);
+    }
+
+    #[test]
+    fn packets_are_cut_outside_quotes_and_comments() {
+        assert_eq!(statements("a; b ;;c"), ["a", "b", "c"]);
+        assert_eq!(statements("a ';' b; \"x;\" ; `--;`"), ["a ';' b", "\"x;\"", "`--;`"]);
+        assert_eq!(statements("a /* ; */ b; -- ;\n c # ;"), ["a   b", "c"]);
+        assert_eq!(statements("'it''s; -- a' ; 'open ;"), ["'it''s; -- a'", "'open ;"]);
+        assert_eq!(statements("1 - 2 / 3 é -> '$.é'"), ["1 - 2 / 3 é -> '$.é'"]);
+    }
+
+    #[test]
+    fn parameters_are_found_outside_quotes() {
+        let replaced = with_parameters("a ? '?' \"?\" `?` ?", |number| format!("<{number}>"));
+        assert_eq!(replaced, ("a <0> '?' \"?\" `?` <1>".to_owned(), 2));
+    }
+
+    #[test]
+    fn first_words_end_where_letters_end() {
+        assert_eq!(first_word("select@@x"), "SELECT");
+        assert_eq!(first_word("(select 1)"), "");
     }
 
     #[test]

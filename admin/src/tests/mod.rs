@@ -5,7 +5,11 @@ mod config_file;
 mod layers;
 mod live;
 mod opening;
+mod packets;
+mod process;
 mod query_rules;
+mod readers;
+mod show;
 mod sql;
 mod wire_sessions;
 
@@ -33,6 +37,9 @@ impl Runtime for Daemon {
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
         self.commands.lock().push(command);
         Ok(())
+    }
+    fn servers_version(&self) -> u64 {
+        self.servers().len() as u64
     }
 }
 

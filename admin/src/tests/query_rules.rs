@@ -84,13 +84,3 @@ fn a_row_that_cannot_be_typed_refuses_the_load() {
     let error = f.error("LOAD MYSQL QUERY RULES TO RUNTIME");
     assert_eq!(error.message, "mysql_query_rules.destination_hostgroup: 'reader' is not an integer");
 }
-
-#[test]
-fn truncate_is_for_the_digests_alone() {
-    let f = fixture();
-    for sql in ["TRUNCATE stats_mysql_query_digest", "truncate table stats.stats_mysql_query_digest;"] {
-        f.ok(sql);
-    }
-    assert_eq!(*f.daemon.commands.lock(), [ProcessCommand::TruncateDigests; 2]);
-    f.error("TRUNCATE mysql_query_rules");
-}

@@ -30,7 +30,7 @@ pub(super) enum Kind {
     Size(Field<usize>, RangeInclusive<u64>),
     Text(Field<String>),
     Secret(Field<String>),
-    /// `address:port` list; an empty one listens nowhere, where that is allowed.
+    /// List of `address:port` and paths; an empty one listens nowhere, where that is allowed.
     Interfaces {
         field: Field<String>,
         may_be_empty: bool,
@@ -77,7 +77,7 @@ impl VarDef {
             Kind::Text(_) | Kind::Secret(_) => "text".into(),
             Kind::Interfaces { may_be_empty, .. } => {
                 let least = if *may_be_empty { "" } else { "one or more " };
-                format!("{least}addresses such as 0.0.0.0:6033, separated by ;")
+                format!("{least}addresses such as 0.0.0.0:6033 or paths of unix sockets, separated by ;")
             }
             Kind::Credentials(_) => "user:password pairs, separated by ;".into(),
             Kind::Plugin(_) => format!("{NATIVE} or {SHA2}"),

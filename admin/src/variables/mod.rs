@@ -66,6 +66,10 @@ impl Default for QueryDigests {
 pub struct Variables {
     /// admin-admin_credentials, user and password pairs
     pub admin_credentials: Vec<(String, String)>,
+    /// admin-stats_credentials, user and password pairs
+    pub stats_credentials: Vec<(String, String)>,
+    /// admin-read_only
+    pub admin_read_only: bool,
     /// admin-mysql_ifaces
     pub admin_interfaces: String,
     /// mysql-interfaces
@@ -172,6 +176,8 @@ impl Default for Variables {
         let ms = Duration::from_millis;
         Self {
             admin_credentials: vec![("admin".into(), "admin".into())],
+            stats_credentials: vec![("stats".into(), "stats".into())],
+            admin_read_only: false,
             admin_interfaces: "0.0.0.0:6032".into(),
             mysql_interfaces: "0.0.0.0:6033".into(),
             sqliteserver_interfaces: "127.0.0.1:6030".into(),

@@ -28,6 +28,16 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Interfaces { field: field!(admin_interfaces), may_be_empty: false },
         "Where the admin interface listens.",
     ),
+    var(
+        "admin-read_only",
+        Kind::Bool(field!(admin_read_only)),
+        "Whether the tables and variables are refused to be changed; PROXYSQL READWRITE ends it.",
+    ),
+    var(
+        "admin-stats_credentials",
+        Kind::Credentials(field!(stats_credentials)),
+        "Who may log in to the admin interface to read statistics.",
+    ),
     var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
     var(
         "mysql-commands_stats",

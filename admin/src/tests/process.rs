@@ -1,0 +1,142 @@
+//! Commands that concern the process, and read-only mode.
+
+use super::*;
+
+#[test]
+fn process_commands_reach_the_daemon() {
+    use ProcessCommand::*;
+    let f = fixture();
+    for (sql, command) in [
+        ("PROXYSQL PAUSE", Pause),
+        ("proxysql resume;", Resume),
+        ("PROXYSQL  STOP", Stop),
+        ("PROXYSQL START", Start),
+        ("PROXYSQL RESTART", Restart),
+        ("PROXYSQL KILL", Kill),
+        ("PROXYSQL RELOAD TLS", ReloadTls),
+        ("PROXYSQL SHUTDOWN SLOW", ShutdownSlow),
+        ("KILL CONNECTION 7", KillConnection(7)),
+        ("KILL QUERY 7", KillQuery(7)),
+    ] {
+        f.ok(sql);
+        assert_eq!(f.daemon.commands.lock().pop(), Some(command), "{sql}");
+    }
+    for sql in ["PROXYSQL", "PROXYSQL DANCE", "PROXYSQL PAUSE NOW", "KILL x"] {
+        f.error(sql);
+    }
+    assert!(f.daemon.commands.lock().is_empty());
+}
+
+#[test]
+fn what_is_not_kept_is_flushed_at_once() {
+    let f = fixture();
+    for what in ["LOGS", "QUERY CACHE", "MYSQL QUERY CACHE", "MYSQL CLIENT HOSTS"] {
+        assert_eq!(f.ok(&format!("PROXYSQL FLUSH {what}")), (0, String::new()));
+    }
+    f.error("PROXYSQL FLUSH EVERYTHING");
+}
+
+#[test]
+fn flush_configdb_uses_the_file_that_is_there_now() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username, password) VALUES ('here', 'x')");
+    f.ok("SAVE MYSQL USERS TO DISK");
+    assert_eq!(f.one("SELECT COUNT(*) FROM disk.mysql_users"), "1");
+    let path = f.dir.path().join("pointsman.db");
+    std::fs::rename(&path, f.dir.path().join("away.db")).unwrap();
+    assert!(f.error("SAVE MYSQL USERS TO DISK").message.contains("pointsman.db"));
+    f.ok("PROXYSQL FLUSH CONFIGDB");
+    assert_eq!(f.one("SELECT COUNT(*) FROM disk.mysql_users"), "0");
+    f.ok("SAVE MYSQL USERS TO DISK");
+    assert_eq!(f.one("SELECT COUNT(*) FROM disk.mysql_users"), "1");
+
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "this is no database, however long one looks at it. ".repeat(40)).unwrap();
+    assert!(f.error("PROXYSQL FLUSH CONFIGDB").message.contains("not a pointsman database"));
+    assert_eq!(f.one("SELECT COUNT(*) FROM disk.mysql_users"), "1", "the file before stays in use");
+}
+
+#[test]
+fn read_only_mode_refuses_changes_until_readwrite() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'a')");
+    assert_eq!(f.one("SELECT @@global.read_only"), "0");
+    f.ok("PROXYSQL READONLY");
+    assert!(f.daemon.variables().unwrap().admin_read_only);
+    for sql in [
+        "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'b')",
+        "DELETE FROM mysql_servers",
+        "WITH x AS (SELECT 1) UPDATE mysql_servers SET weight = 2",
+        "SET mysql-max_connections=5",
+        "SET admin-read_only='false'",
+        "SAVE MYSQL SERVERS TO DISK",
+        "LOAD MYSQL SERVERS FROM DISK",
+        "SELECT 1; DELETE FROM mysql_servers",
+    ] {
+        let error = f.error(sql);
+        assert!(error.message.contains("PROXYSQL READWRITE"), "{sql}: {}", error.message);
+    }
+    assert_eq!(f.one("SELECT hostname, weight FROM mysql_servers"), "a|1");
+    assert_eq!(f.rows("SHOW GLOBAL VARIABLES LIKE 'read_only'"), ["read_only|ON"]);
+    assert_eq!(f.one("SELECT @@read_only, @@admin-read_only"), "1|false");
+    assert_eq!(
+        f.one("SELECT variable_value FROM runtime_global_variables WHERE variable_name = 'admin-read_only'"),
+        "true"
+    );
+    f.ok("SET NAMES utf8mb4");
+    f.ok("LOAD MYSQL SERVERS TO RUNTIME");
+    f.ok("PROXYSQL READWRITE");
+    f.ok("DELETE FROM mysql_servers");
+    assert_eq!(f.rows("SHOW VARIABLES WHERE Variable_name = 'read_only'"), ["read_only|OFF"]);
+}
+
+#[test]
+fn read_only_is_a_variable_too() {
+    let f = fixture();
+    f.ok("SET admin-read_only='true'");
+    f.ok("DELETE FROM mysql_servers");
+    f.ok("LOAD ADMIN VARIABLES TO RUNTIME");
+    f.error("DELETE FROM mysql_servers");
+}
+
+#[test]
+fn servers_have_a_version() {
+    let f = fixture();
+    assert_eq!(f.one("PULL VERSION MYSQL SERVERS"), "0");
+    f.ok("LOAD MYSQL SERVERS TO RUNTIME");
+    assert_eq!(f.one("PULL VERSION MYSQL SERVERS;"), "1");
+}
+
+#[test]
+fn statistics_that_can_be_reset_are_truncated() {
+    let f = fixture();
+    let resets = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&resets);
+    let count = move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Vec::new()
+    };
+    type Rows = Arc<dyn Fn() -> Vec<Vec<Value>> + Send + Sync>;
+    let tables: [(_, _, Rows); 3] = [
+        ("stats_mysql_query_digest", ddl::STATS_MYSQL_QUERY_DIGEST, Arc::new(Vec::new)),
+        ("stats_mysql_query_digest_reset", ddl::STATS_MYSQL_QUERY_DIGEST_RESET, Arc::new(count)),
+        ("stats_mysql_users", ddl::STATS_MYSQL_USERS, Arc::new(Vec::new)),
+    ];
+    for (name, ddl, rows) in tables {
+        let table = LiveTable { name, schema: Schema::Stats, ddl, rows };
+        f.admin.register(table).unwrap();
+    }
+    for sql in [
+        "TRUNCATE stats_mysql_query_digest",
+        "truncate table stats.stats_mysql_query_digest;",
+        "TRUNCATE `stats`.`stats_mysql_query_digest_reset`",
+    ] {
+        f.ok(sql);
+    }
+    assert_eq!(resets.load(std::sync::atomic::Ordering::Relaxed), 3);
+    for sql in
+        ["TRUNCATE mysql_query_rules", "TRUNCATE stats_mysql_users", "TRUNCATE main.stats_mysql_query_digest"]
+    {
+        f.error(sql);
+    }
+}
