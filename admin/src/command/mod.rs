@@ -61,10 +61,10 @@ fn run_one(admin: &Admin, client: &Client, sql: &str) -> Result<Answer, SqlError
     }
     let statement = collapse(sql);
     let is = |words: &&str| after(&statement, words).is_some();
-    if NO_OPERATION.iter().any(|words| is(words)) {
+    if NO_OPERATION.iter().any(is) {
         return Ok(Answer::done());
     }
-    if REFUSED.iter().any(|word| is(word)) {
+    if REFUSED.iter().any(is) {
         return Err(not_allowed());
     }
     command(admin, client, &statement).unwrap_or_else(|| run_sql(admin, client, sql))

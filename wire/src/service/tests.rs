@@ -274,7 +274,7 @@ mod addresses {
         for (kind, expected) in [(Service::new as fn(_, _, _) -> _, 0o777), (Service::privileged, 0o600)] {
             let service = echo_peer(kind);
             let address = listen_at(&service, &path).unwrap();
-            assert_eq!(service.addresses(), [address.clone()]);
+            assert_eq!(service.addresses(), std::slice::from_ref(&address));
             assert_eq!(mode(&path), expected);
             let mut answer = String::new();
             UnixStream::connect(&path).unwrap().read_to_string(&mut answer).unwrap();
