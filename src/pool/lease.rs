@@ -217,10 +217,9 @@ impl Lease {
         &mut self,
         text: &Arc<StatementText>,
         caller: Caller<'_>,
-        deadline: Instant,
+        limits: &Variables,
     ) -> Result<Prepared, WireError> {
-        let limit = self.place.backends().config.variables().max_stmts_per_connection;
-        self.connection.statement(text, caller, limit, deadline)
+        self.connection.statement(text, caller, limits)
     }
     /// Notes that a statement was prepared on it.
     pub fn add_statement(&mut self, text: &Arc<StatementText>, prepared: Prepared, caller: Caller<'_>) {

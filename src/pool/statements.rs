@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::profile::Profile;
 use super::statement_cache::Caller;
+use admin::Variables;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -93,18 +94,18 @@ impl Connection<Backend> {
         &mut self,
         text: &Arc<StatementText>,
         caller: Caller<'_>,
-        limit: usize,
-        deadline: Instant,
+        limits: &Variables,
     ) -> Result<Prepared, WireError> {
         if let Some(statement) = self.statements.find(text, caller) {
             return Ok(statement);
         }
+        let deadline = Instant::now() + limits.connect_timeout_server;
         let moment = self.profile.with_texts_of(&text.profile);
         let there = self.profile.way_to(&moment, &self.transport);
         let back = moment.way_to(&self.profile, &self.transport);
         let (there, back) = (there.requests(), back.requests());
         let statement = self.transport.prepare(&there, &text.sql, &back, deadline)?;
-        self.statements.add(text, statement, caller, limit);
+        self.statements.add(text, statement, caller, limits.max_stmts_per_connection);
         Ok(statement)
     }
     /// Queues the closing of statements, in front of the next command.

@@ -9,7 +9,6 @@ use super::state::{Message, Role, Session, Step};
 use super::statements::{self, Open};
 use crate::pool::{Caller, Lease, StatementText};
 use std::sync::Arc;
-use std::time::Instant;
 use wire::channel::{RawCommand, framed};
 use wire::statement::{Execute, joined, long_data_parameter, rewrite, statement_id};
 use wire::tracker::Outcome;
@@ -17,7 +16,6 @@ use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
 /// A command on a statement, to be sent under the id that it has on the connection.
 pub struct Call<'a> {
-    text: Arc<StatementText>,
     id: u32,
     front: Option<Execute<'a>>,
     framed: &'a [u8],
@@ -74,12 +72,11 @@ impl Session<'_> {
         if !open.learn_types(&front) {
             return refuse(self.wording().untyped(front.lacks_parameters()));
         }
-        let (text, statement) = (Arc::clone(&open.text), open.statement.clone());
-        let routed = Arc::clone(&open.routed);
+        let (routed, statement) = (Arc::clone(&open.routed), open.statement.clone());
         if let Err(step) = self.route_execution(&routed, &statement) {
             return step;
         }
-        let call = Call { text, id, front: Some(front), framed: command.framed };
+        let call = Call { id, front: Some(front), framed: command.framed };
         self.send(Command::COM_STMT_EXECUTE, statement, Message::Call(call), Role::Execute(id))
     }
     /// COM_STMT_SEND_LONG_DATA, which has no answer: what goes wrong is told when the statement is executed.
@@ -98,7 +95,7 @@ impl Session<'_> {
             self.statements.get(id).into_iter().for_each(|open| open.failed = Some(error.clone()));
             return Step::Silent;
         }
-        let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
+        let call = Call { id, front: None, framed: command.framed };
         let sent = self.send(
             Command::COM_STMT_SEND_LONG_DATA,
             Statement::default(),
@@ -132,7 +129,7 @@ impl Session<'_> {
         if !open.cursor {
             return refuse(self.wording().no_cursor(id));
         }
-        let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
+        let call = Call { id, front: None, framed: command.framed };
         self.send(Command::COM_STMT_FETCH, Statement::default(), Message::Call(call), Role::Fetch(id))
     }
     /// COM_STMT_RESET: takes back what was sent in pieces and closes the cursor, where there is any of that.
@@ -146,7 +143,7 @@ impl Session<'_> {
         if !open.is_busy() {
             return Step::Answer(Answer::Ok);
         }
-        let call = Call { text: Arc::clone(&open.text), id, front: None, framed: command.framed };
+        let call = Call { id, front: None, framed: command.framed };
         self.send(Command::COM_STMT_RESET, Statement::default(), Message::Call(call), Role::Reset(id))
     }
     /// COM_STMT_CLOSE, which has no answer. Connections close the statement themselves once no session has it open.
@@ -219,12 +216,11 @@ impl Session<'_> {
     }
     /// Writes a command on a statement to the connection in hand. `WireError::Sql`: the statement cannot be prepared there.
     pub(super) fn write_call(&mut self, call: &Call<'_>) -> Result<u64, WireError> {
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
         let (Some(lease), Some(open)) = (&mut self.lease, self.statements.get(call.id)) else {
             return Err(WireError::Closed);
         };
         let caller = Caller { session: self.id, types: &open.types };
-        let prepared = lease.statement(&call.text, caller, deadline)?;
+        let prepared = lease.statement(&open.text, caller, &self.variables)?;
         if prepared.parameters != open.parameters {
             return Err(statements::changed().into());
         }
@@ -233,15 +229,16 @@ impl Session<'_> {
 }
 
 fn write_as(lease: &mut Lease, id: u32, call: &Call<'_>, types: &[u8]) -> Result<u64, WireError> {
-    let (mut with, mut front) = (Vec::new(), Vec::new());
+    let mut with = Vec::new();
     lease.queue_closes();
     let backend = lease.backend();
     let named = backend.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
     let range = call.front.as_ref().map_or(0..0, |execute| execute.adapt(types, named, &mut with));
-    let rest = rewrite(call.framed, id, range, &with, &mut front);
-    backend.channel.queue_raw(&front);
+    let queued = backend.channel.queued();
+    let rest = rewrite(call.framed, id, range, &with, backend.channel.output());
+    let length = backend.channel.queued() - queued + rest.len();
     backend.channel.write_raw(rest)?;
-    Ok((front.len() + rest.len()) as u64)
+    Ok(length as u64)
 }
 
 fn refuse(error: SqlError) -> Step {

@@ -4,7 +4,7 @@
 use super::classify::Statement;
 use super::route::Routed;
 use crate::pool::StatementText;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use wire::SqlError;
 use wire::statement::{Execute, LAST_PREPARED};
@@ -62,7 +62,7 @@ impl Open {
 /// A session's open statements.
 #[derive(Default)]
 pub struct Statements {
-    open: HashMap<u32, Open>,
+    open: BTreeMap<u32, Open>,
     last: u32,
 }
 

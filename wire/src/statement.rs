@@ -133,6 +133,7 @@ impl<'a> Execute<'a> {
             // Query attributes never come without types; that is for the server to refuse.
             0..0
         } else {
+            with.reserve(1 + types.len() / TYPE * (TYPE + usize::from(named)));
             with.push(1);
             for kind in types.chunks(TYPE) {
                 with.extend_from_slice(kind);
@@ -158,7 +159,7 @@ impl<'a> Execute<'a> {
 }
 
 /// Rewrites a framed command for a server: another statement id, and `with` in place of the bytes `range` of its first
-/// payload. Writes the front to `out` and returns the rest, which follows it unchanged.
+/// payload. Appends the front to `out` and returns the rest, which follows it unchanged.
 pub fn rewrite<'a>(
     framed: &'a [u8],
     id: u32,
@@ -166,7 +167,6 @@ pub fn rewrite<'a>(
     with: &[u8],
     out: &mut Vec<u8>,
 ) -> &'a [u8] {
-    out.clear();
     let Some((header, rest)) = framed.split_first_chunk::<HEADER>() else { return framed };
     let (first, _) = parse_header(*header);
     let range = if range.is_empty() { ID.end..ID.end } else { range };
