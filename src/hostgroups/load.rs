@@ -20,7 +20,7 @@ impl Hostgroups {
     }
 
     fn load_servers(&mut self, rows: &[ServerRow], ignored: &mut Vec<String>) {
-        let before = std::mem::take(&mut self.groups);
+        let mut before = std::mem::take(&mut self.groups);
         self.configured.clear();
         for row in rows {
             let endpoint = Endpoint::new(&row.hostname, row.port);
@@ -37,18 +37,22 @@ impl Hostgroups {
                 continue;
             }
             self.configured.insert(key, row.clone());
-            let server = Server { row: row.clone(), status, shunned_until: None };
+            let old = before.get_mut(&row.hostgroup_id).and_then(|group| group.remove(&endpoint));
+            let mut server = Server::new(row.clone(), status);
+            self.judge_latency(&endpoint, &mut server);
+            if let Some(old) = old {
+                server.keep_lag(&old);
+            }
             self.groups.entry(row.hostgroup_id).or_default().insert(endpoint, server);
         }
         for (id, group) in before {
-            for (endpoint, server) in group {
-                self.groups.entry(id).or_default().entry(endpoint).or_insert(Server {
-                    status: ServerStatus::OfflineHard,
-                    shunned_until: None,
-                    ..server
-                });
+            for (endpoint, mut server) in group {
+                server.set_status(ServerStatus::OfflineHard);
+                self.groups.entry(id).or_default().insert(endpoint, server);
             }
         }
+        let groups = &self.groups;
+        self.latencies.retain(|endpoint, _| groups.values().any(|group| group.contains_key(endpoint)));
     }
 
     fn load_replication(&mut self, config: &ServersConfig, ignored: &mut Vec<String>) {

@@ -1,5 +1,6 @@
 //! Servers in hostgroups: status, placement and selection. Pure: no IO, no clock, no lock of its own.
 
+mod health;
 mod load;
 mod placement;
 pub mod rows;
@@ -10,12 +11,12 @@ mod tests;
 
 use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-pub use select::{Unavailable, shun_time};
+pub use select::{Recovery, Unavailable, shun_time};
 pub use status::{BgdStatus, ServerStatus};
 
 /// A hostgroup's number.
@@ -66,8 +67,25 @@ pub struct Server {
     pub row: ServerRow,
     /// Status now.
     pub status: ServerStatus,
-    /// When a shun caused by connect failures ends; `None` for a configured SHUNNED.
-    pub shunned_until: Option<Instant>,
+    /// When failures last had it shunned; `None` for a configured SHUNNED.
+    pub shunned_since: Option<Instant>,
+    /// When it was last tried although shunned, for want of another.
+    pub tried: Option<Instant>,
+    /// Its pings take longer than its max_latency_ms allows.
+    pub slow: bool,
+    /// Checks in a row that found it behind its source by more than max_replication_lag.
+    pub late_checks: u32,
+}
+
+impl Server {
+    /// A server of which no check has told anything.
+    fn new(row: ServerRow, status: ServerStatus) -> Self {
+        Self { row, status, shunned_since: None, tried: None, slow: false, late_checks: 0 }
+    }
+    /// Gives it another status, for a reason that is no failure.
+    fn set_status(&mut self, status: ServerStatus) {
+        (self.status, self.shunned_since, self.tried) = (status, None, None);
+    }
 }
 
 /// A deployment at run time.
@@ -90,6 +108,10 @@ pub struct Hostgroups {
     configured: BTreeMap<(HostgroupId, Endpoint), ServerRow>,
     replication: Vec<ReplicationHostgroupRow>,
     deployments: BTreeMap<HostgroupId, Deployment>,
+    /// What pings take, for servers that answer them.
+    latencies: HashMap<Endpoint, Duration>,
+    /// mysql-default_max_latency_ms, as of the last ping.
+    default_max_latency: Duration,
     generation: u64,
 }
 

@@ -132,15 +132,14 @@ impl Hostgroups {
         self.put(hostgroup, endpoint, row, status);
     }
     fn put(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint, row: ServerRow, status: ServerStatus) {
-        let server =
-            Server { row: ServerRow { hostgroup_id: hostgroup, ..row }, status, shunned_until: None };
+        let mut server = Server::new(ServerRow { hostgroup_id: hostgroup, ..row }, status);
+        self.judge_latency(endpoint, &mut server);
         self.groups.entry(hostgroup).or_default().insert(endpoint.clone(), server);
     }
     /// Takes a server out of a hostgroup: OFFLINE_HARD until its last connection is gone.
     fn retire(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) {
         if let Some(server) = self.server_mut(hostgroup, endpoint) {
-            server.status = ServerStatus::OfflineHard;
-            server.shunned_until = None;
+            server.set_status(ServerStatus::OfflineHard);
         }
     }
     fn replace_status(
@@ -152,7 +151,7 @@ impl Hostgroups {
     ) -> bool {
         match self.server_mut(hostgroup, endpoint) {
             Some(server) if server.status == from => {
-                server.status = to;
+                server.set_status(to);
                 true
             }
             _ => false,

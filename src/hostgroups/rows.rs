@@ -15,7 +15,7 @@ pub fn runtime_mysql_servers_rows(hostgroups: &Hostgroups) -> Vec<Vec<Value>> {
                 text(&endpoint.host),
                 int(endpoint.port),
                 int(row.gtid_port),
-                text(server.status.as_str()),
+                text(server.status.as_runtime_str()),
                 int(row.weight),
                 int(row.compression),
                 int(row.max_connections),

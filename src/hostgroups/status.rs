@@ -14,6 +14,8 @@ pub enum ServerStatus {
     OfflineSoft,
     /// OFFLINE_HARD
     OfflineHard,
+    /// SHUNNED_REPLICATION_LAG: further behind its source than its max_replication_lag
+    ShunnedReplicationLag,
     /// SHUNNED_AWS_BGD: an unmapped blue reader during a switchover; never recovers by itself
     ShunnedAwsBgd,
 }
@@ -26,7 +28,15 @@ impl ServerStatus {
             Self::Shunned => "SHUNNED",
             Self::OfflineSoft => "OFFLINE_SOFT",
             Self::OfflineHard => "OFFLINE_HARD",
+            Self::ShunnedReplicationLag => "SHUNNED_REPLICATION_LAG",
             Self::ShunnedAwsBgd => "SHUNNED_AWS_BGD",
+        }
+    }
+    /// What runtime_mysql_servers shows, whose statuses a lagging server's is not among.
+    pub fn as_runtime_str(self) -> &'static str {
+        match self {
+            Self::ShunnedReplicationLag => Self::Shunned.as_str(),
+            other => other.as_str(),
         }
     }
     /// OFFLINE_SOFT or OFFLINE_HARD: taken out of service, so neither checked, moved nor mapped.

@@ -7,6 +7,7 @@ use admin::rows::{ConfiguredStatus, ServersConfig};
 use proptest::prelude::*;
 use std::time::Duration;
 
+const SECOND: Duration = Duration::from_secs(1);
 const WRITER: HostgroupId = 1;
 const READER: HostgroupId = 2;
 
@@ -43,6 +44,10 @@ fn none_in_use(_: HostgroupId, _: &Endpoint) -> usize {
     0
 }
 
+fn rest() -> Recovery {
+    Recovery { pause: 10 * SECOND, everywhere: false }
+}
+
 #[test]
 fn load_restores_configured_placement() {
     let servers = vec![row(WRITER, "w"), row(READER, "r")];
@@ -71,7 +76,7 @@ fn load_takes_configured_statuses() {
         let mut hostgroups = loaded(vec![ServerRow { status: configured, ..row(1, "a") }]);
         assert_eq!(status(&hostgroups, 1, "a"), expected);
         assert!(
-            hostgroups.select(1, Instant::now() + Duration::from_secs(99), 0, |_| 0).is_err()
+            hostgroups.select(1, Instant::now() + Duration::from_secs(99), 0, |_| 0, rest).is_err()
                 || configured == ConfiguredStatus::Online,
             "a configured {configured:?} recovers by itself"
         );
@@ -134,32 +139,151 @@ fn selection_follows_weight_and_room() {
     let now = Instant::now();
     let mut chosen = |random, full: &[&str]| {
         hostgroups
-            .select(1, now, random, |endpoint| if full.contains(&&*endpoint.host) { 1000 } else { 0 })
+            .select(1, now, random, |endpoint| if full.contains(&&*endpoint.host) { 1000 } else { 0 }, rest)
             .map(|(endpoint, _)| endpoint.host.to_string())
     };
     let hosts: Vec<String> = (0..4).map(|random| chosen(random, &[]).unwrap()).collect();
     assert_eq!(hosts, ["a", "c", "c", "c"]);
     assert_eq!(chosen(u64::MAX, &["c"]).unwrap(), "a");
     assert_eq!(chosen(0, &["a", "c"]), Err(Unavailable::Full));
-    let refused = |servers| loaded(servers).select(1, now, 7, |_| 0).map(|_| ());
+    let refused = |servers| loaded(servers).select(1, now, 7, |_| 0, rest).map(|_| ());
     assert_eq!(refused(vec![]), Err(Unavailable::NoServer));
     assert_eq!(refused(vec![weighted("b", 0), weighted("x", 0)]), Err(Unavailable::Weightless));
 }
 
 #[test]
 fn failed_servers_recover_in_time() {
-    let mut hostgroups = loaded(vec![row(1, "a"), row(2, "a")]);
-    let (now, second) = (Instant::now(), Duration::from_secs(1));
-    hostgroups.shun_failed(&at("a"), now + second);
+    let mut hostgroups = loaded(vec![row(1, "a"), row(2, "a"), row(1, "b"), row(2, "b")]);
+    let now = Instant::now();
     hostgroups.shun_failed(&at("a"), now);
+    hostgroups.shun_failed(&at("a"), now - SECOND);
     assert_eq!((status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a")), (Some(Shunned), Some(Shunned)));
     assert!(!hostgroups.usable(1, &at("a")));
-    assert_eq!(hostgroups.select(1, now, 0, |_| 0), Err(Unavailable::NoServer));
-    assert!(hostgroups.select(1, now + second, 0, |_| 0).is_ok());
-    assert!(hostgroups.usable(1, &at("a")));
-    hostgroups.shun_aws_bgd(1, &at("a"));
+    let mut select = |hostgroup, at| {
+        let chosen = hostgroups.select(hostgroup, at, 0, |_| 0, rest).unwrap().0.host.to_string();
+        (chosen, status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a"))
+    };
+    assert_eq!(select(1, now + 9 * SECOND), ("b".into(), Some(Shunned), Some(Shunned)));
+    assert_eq!(select(1, now + 10 * SECOND), ("a".into(), Some(Online), Some(Shunned)));
+    assert_eq!(select(2, now + 10 * SECOND), ("a".into(), Some(Online), Some(Online)));
     hostgroups.shun_failed(&at("a"), now);
-    assert_eq!(hostgroups.select(1, now + second, 0, |_| 0), Err(Unavailable::NoServer));
+    let everywhere = || Recovery { everywhere: true, ..rest() };
+    assert!(hostgroups.select(1, now + 10 * SECOND, 0, |_| 0, everywhere).is_ok());
+    assert_eq!(status(&hostgroups, 2, "a"), Some(Online));
+}
+
+#[test]
+fn where_no_server_is_left_those_that_rest_are_tried_in_turn() {
+    let mut hostgroups =
+        loaded(vec![row(1, "a"), row(1, "b"), ServerRow { weight: 0, ..row(1, "c") }, row(2, "a")]);
+    let now = Instant::now();
+    hostgroups.shun_failed(&at("a"), now);
+    hostgroups.shun_failed(&at("b"), now + SECOND / 10);
+    let select = |hostgroups: &mut Hostgroups, at| {
+        hostgroups.select(1, at, 0, |_| 0, rest).map(|(endpoint, _)| endpoint.host.to_string())
+    };
+    assert_eq!(select(&mut hostgroups, now + SECOND / 2), Err(Unavailable::Weightless));
+    assert_eq!(select(&mut hostgroups, now + SECOND), Ok("a".into()));
+    assert_eq!(select(&mut hostgroups, now + SECOND), Err(Unavailable::Weightless), "one at a time");
+    assert_eq!(select(&mut hostgroups, now + 3 * SECOND / 2), Ok("b".into()));
+    assert_eq!(select(&mut hostgroups, now + 2 * SECOND), Ok("a".into()));
+    assert_eq!(status(&hostgroups, 1, "a"), Some(Shunned));
+    assert!(hostgroups.acquit(1, &at("a"), false) && !hostgroups.acquit(1, &at("a"), false));
+    assert_eq!(select(&mut hostgroups, now + 2 * SECOND), Ok("a".into()));
+    assert_eq!((status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a")), (Some(Online), Some(Shunned)));
+    hostgroups.shun_failed(&at("a"), now);
+    assert!(hostgroups.acquit(1, &at("a"), true));
+    assert_eq!(status(&hostgroups, 2, "a"), Some(Online));
+}
+
+#[test]
+fn who_is_shunned_by_a_switchover_does_not_come_back_by_itself() {
+    let mut hostgroups = loaded(vec![row(1, "a")]);
+    hostgroups.shun_aws_bgd(1, &at("a"));
+    hostgroups.shun_failed(&at("a"), Instant::now());
+    let refused = hostgroups.select(1, Instant::now() + 99 * SECOND, 0, |_| 0, rest);
+    assert_eq!(refused, Err(Unavailable::NoServer));
+}
+
+#[test]
+fn pings_that_are_not_answered_shun_what_is_in_use() {
+    use ConfiguredStatus as C;
+    let rows = [(1, C::Online), (2, C::Shunned), (3, C::OfflineSoft), (4, C::Online), (5, C::Online)];
+    let mut hostgroups = loaded(rows.map(|(id, status)| ServerRow { status, ..row(id, "a") }).into());
+    hostgroups.shun_aws_bgd(4, &at("a"));
+    let now = Instant::now();
+    assert_eq!(hostgroups.shun_unresponsive(&at("a"), now), (vec![1, 5], true));
+    assert_eq!(hostgroups.shun_unresponsive(&at("a"), now + SECOND), (vec![1, 5], false));
+    let statuses: Vec<_> = (1..=5).map(|id| status(&hostgroups, id, "a").unwrap()).collect();
+    assert_eq!(statuses, [Shunned, Shunned, OfflineSoft, ShunnedAwsBgd, Shunned]);
+    assert!(hostgroups.select(1, now + SECOND, 0, |_| 0, rest).is_err());
+    assert!(hostgroups.select(1, now + 2 * SECOND, 0, |_| 0, rest).is_ok());
+}
+
+#[test]
+fn slow_servers_are_not_chosen() {
+    let limited = |host: &str, max_latency_ms| ServerRow { max_latency_ms, ..row(1, host) };
+    let servers = vec![limited("a", 0), limited("b", 50)];
+    let mut hostgroups = loaded(servers.clone());
+    let millis = Duration::from_millis;
+    let chosen = |hostgroups: &mut Hostgroups| {
+        let both = [0, 1].map(|random| {
+            hostgroups.select(1, Instant::now(), random, |_| 0, rest).map(|(e, _)| e.host.to_string())
+        });
+        both.map(|one| one.unwrap_or_else(|error| format!("{error:?}")))
+    };
+    assert_eq!(chosen(&mut hostgroups), ["a", "b"]);
+    hostgroups.set_latency(&at("a"), millis(50), millis(40));
+    hostgroups.set_latency(&at("b"), millis(50), millis(40));
+    assert_eq!(chosen(&mut hostgroups), ["b", "b"]);
+    hostgroups.load(&ServersConfig { servers: servers.clone(), ..ServersConfig::default() });
+    assert_eq!(chosen(&mut hostgroups), ["b", "b"], "LOAD does not make a server faster");
+    hostgroups.set_latency(&at("b"), millis(51), millis(40));
+    assert_eq!(chosen(&mut hostgroups), ["Slow", "Slow"]);
+    hostgroups.set_latency(&at("a"), millis(9_999), Duration::ZERO);
+    assert_eq!(chosen(&mut hostgroups), ["a", "a"]);
+    assert_eq!(hostgroups.latency(&at("a")), Some(millis(9_999)));
+    hostgroups.forget_checks();
+    assert_eq!((chosen(&mut hostgroups), hostgroups.latency(&at("a"))), (["a", "b"].map(String::from), None));
+}
+
+#[test]
+fn late_replicas_are_shunned_but_writers_are_not() {
+    let limited = |id, max_replication_lag| ServerRow { max_replication_lag, ..row(id, "a") };
+    let config = |limit| ServersConfig {
+        servers: vec![limited(WRITER, 5), limited(READER, limit), limited(9, 0)],
+        replication: vec![pair(WRITER, READER)],
+        ..ServersConfig::default()
+    };
+    let mut hostgroups = Hostgroups::default();
+    hostgroups.load(&config(5));
+    let statuses =
+        |hostgroups: &Hostgroups| [WRITER, READER, 9].map(|id| status(hostgroups, id, "a").unwrap());
+    for (lag, lines, reader) in [
+        (Some(6), 0, Online),
+        (Some(5), 0, Online),
+        (Some(6), 0, Online),
+        (Some(7), 1, ShunnedReplicationLag),
+        (Some(7), 0, ShunnedReplicationLag),
+        (None, 1, Online),
+        (Some(7), 0, Online),
+        (Some(7), 1, ShunnedReplicationLag),
+    ] {
+        assert_eq!(hostgroups.apply_lag(&at("a"), lag, 2).len(), lines, "{lag:?}");
+        assert_eq!(statuses(&hostgroups), [Online, reader, Online], "{lag:?}");
+    }
+    let shown = |hostgroups: &Hostgroups| runtime_mysql_servers_rows(hostgroups)[1][4].clone();
+    assert_eq!(shown(&hostgroups), Value::Text("SHUNNED".into()));
+    // It stays so through LOAD and failed pings, and recovers only when it has caught up.
+    hostgroups.load(&config(5));
+    hostgroups.shun_unresponsive(&at("a"), Instant::now());
+    assert_eq!(statuses(&hostgroups)[1], ShunnedReplicationLag);
+    assert!(hostgroups.select(READER, Instant::now() + 99 * SECOND, 0, |_| 0, rest).is_err());
+    hostgroups.load(&config(50));
+    assert_eq!(statuses(&hostgroups)[1], Online, "LOAD gave it another limit");
+    hostgroups.apply_lag(&at("a"), Some(51), 1);
+    hostgroups.forget_checks();
+    assert_eq!(statuses(&hostgroups)[1], Online);
 }
 
 #[test]
@@ -195,7 +319,7 @@ fn read_only_results_move_servers() {
         let mut hostgroups = loaded(vec![]);
         for (hostgroup, status) in [(WRITER, before.0), (READER, before.1)] {
             if let Some(status) = status {
-                let server = Server { row: row(hostgroup, "a"), status, shunned_until: None };
+                let server = Server::new(row(hostgroup, "a"), status);
                 hostgroups.groups.entry(hostgroup).or_default().insert(at("a"), server);
             }
         }

@@ -82,8 +82,8 @@ pub struct Counters {
     last_warning: Mutex<Option<Instant>>,
 }
 
-/// A server that fails is worth a warning this often, however many sessions it fails.
-const WARNING_INTERVAL: Duration = Duration::from_secs(1);
+/// What fails is worth a warning this often, however many sessions it fails.
+pub(super) const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Counters {
     /// The level to log a failure of the server at: a warning, unless one was given just now.

@@ -2,7 +2,7 @@
 
 use super::connection::{Connection, Counters, Shared, Trash};
 use super::profile::Want;
-use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, ServerStatus, Unavailable};
+use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, ServerStatus, Unavailable};
 use admin::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -26,6 +26,15 @@ pub enum Acquired<T> {
     Reuse(Slot, Box<Connection<T>>, Duration),
     /// The right to open one; `use_ssl` of the server's row.
     Open(Slot, bool),
+}
+
+/// What became of a connection that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connected {
+    /// The pool was closed meanwhile.
+    pub closed: bool,
+    /// Its server was shunned, and is not any more.
+    pub back: bool,
 }
 
 /// Why it got nothing.
@@ -189,6 +198,7 @@ impl<T> Inner<T> {
         want: &Want,
         now: Instant,
         random: u64,
+        recovery: impl Fn() -> Recovery,
         trash: &mut Trash<T>,
     ) -> Result<Acquired<T>, Refusal> {
         if self.closed {
@@ -199,7 +209,7 @@ impl<T> Inner<T> {
         let pools = self.pools.entry(hostgroup).or_default();
         let in_use = |endpoint: &Endpoint| pools.get(endpoint).map_or(0, |pool| pool.used.len());
         let (endpoint, row) =
-            self.hostgroups.select(hostgroup, now, random, in_use).map_err(|unavailable| {
+            self.hostgroups.select(hostgroup, now, random, in_use, recovery).map_err(|unavailable| {
                 totals.refused += 1;
                 match self.ending {
                     true => Refusal::Closed,
@@ -224,29 +234,34 @@ impl<T> Inner<T> {
         let shared = Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters));
         Ok(Acquired::Open(pool.occupy(id, Arc::new(shared)), row.use_ssl))
     }
-    /// Counts a connection that was opened. False if the pool was closed meanwhile.
-    pub fn connected(&mut self, slot: &Slot) -> bool {
+    /// Counts a connection that was opened; a server that was tried although shunned is back, `everywhere` or in its hostgroup.
+    pub fn connected(&mut self, slot: &Slot, everywhere: bool) -> Connected {
+        let back = self.hostgroups.acquit(slot.shared.hostgroup, &slot.shared.endpoint, everywhere);
         if let Some(pool) = self.pool(slot) {
             pool.connected += 1;
         }
         self.totals.opened += 1;
-        !self.closed
+        Connected { closed: self.closed, back }
     }
     /// Counts a connect failure. Those that speak against the server (`against_server`) shun it once there are
-    /// `limit` of them (0: never) within a second, until `until`. True if it was shunned just now.
+    /// `limit` of them (0: never) within a second. One that was tried although shunned stays so. True if it was shunned just now.
     pub fn failed(
         &mut self,
         slot: &Slot,
         against_server: bool,
         now: Instant,
         limit: u32,
-        until: Instant,
         trash: &mut Trash<T>,
     ) -> bool {
         self.totals.failed += 1;
+        let resting = self.hostgroups.is_resting(slot.shared.hostgroup, &slot.shared.endpoint);
         let Some(pool) = self.pool(slot) else { return false };
         pool.failed += 1;
         if !against_server {
+            return false;
+        }
+        if resting {
+            self.hostgroups.shun_failed(&slot.shared.endpoint, now);
             return false;
         }
         let (start, count) = pool
@@ -259,10 +274,9 @@ impl<T> Inner<T> {
             return false;
         }
         pool.failures = None;
-        // Attempts that were under way may fail after the shun has begun.
         let Shared { hostgroup, endpoint, .. } = &*slot.shared;
         let now_shunned = self.hostgroups.usable(*hostgroup, endpoint);
-        self.hostgroups.shun_failed(endpoint, until);
+        self.hostgroups.shun_failed(endpoint, now);
         self.sweep(trash);
         now_shunned
     }
@@ -329,6 +343,33 @@ impl<T> Inner<T> {
                 pool.drain(trash);
             }
         }
+    }
+    /// Shuns an endpoint that does not answer pings. Returns its used connections, to be cut, and whether it was in use until now.
+    pub fn shun_unresponsive(
+        &mut self,
+        endpoint: &Endpoint,
+        now: Instant,
+        trash: &mut Trash<T>,
+    ) -> (Vec<Arc<Shared>>, bool) {
+        let (hostgroups, new) = self.hostgroups.shun_unresponsive(endpoint, now);
+        let pools = hostgroups.iter().filter_map(|id| self.pools.get(id)?.get(endpoint));
+        let used = pools.flat_map(|pool| pool.used.values().map(Arc::clone)).collect();
+        self.sweep(trash);
+        (used, new)
+    }
+    /// Applies how far a replica is behind ([`Hostgroups::apply_lag`]).
+    pub fn apply_lag(
+        &mut self,
+        endpoint: &Endpoint,
+        lag: Option<u32>,
+        needed: u32,
+        trash: &mut Trash<T>,
+    ) -> Vec<String> {
+        let lines = self.hostgroups.apply_lag(endpoint, lag, needed);
+        if !lines.is_empty() {
+            self.sweep(trash);
+        }
+        lines
     }
     /// Follows a change of placement: drops free connections of servers that are not usable, retires used ones
     /// of servers that are gone, OFFLINE_HARD or SHUNNED_AWS_BGD, and forgets servers without connections that are gone.
@@ -405,6 +446,7 @@ impl<T> Inner<T> {
         let row = |((id, endpoint), status): ((HostgroupId, &Endpoint), ServerStatus)| {
             let pool = self.pools.get(&id).and_then(|pools| pools.get(endpoint)).unwrap_or(&empty);
             let counters = &pool.counters;
+            let latency = self.hostgroups.latency(endpoint).map_or(0, |latency| latency.as_micros() as u64);
             let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
             vec![
                 Value::Int(id.into()),
@@ -420,7 +462,7 @@ impl<T> Inner<T> {
                 Value::Int(0),
                 number(counters.sent.load(Ordering::Relaxed)),
                 number(counters.received.load(Ordering::Relaxed)),
-                Value::Int(0),
+                number(latency),
             ]
         };
         servers.into_iter().map(row).collect()

@@ -2,13 +2,13 @@
 
 use super::Backends;
 use super::connection::{Connection, Shared};
-use super::inner::{Keep, Slot};
+use super::inner::{Connected, Keep, Slot};
 use super::peer::Peer;
 use super::profile::{Identity, Profile, Want};
 use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
 use super::variables;
-use crate::hostgroups::{HostgroupId, shun_time};
+use crate::hostgroups::HostgroupId;
 use admin::Variables;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -28,6 +28,9 @@ pub(super) enum Blame {
     Ourselves,
 }
 
+/// The pool was closed.
+pub(super) struct Closed;
+
 /// A place among the used connections of a server, given up when dropped.
 pub(super) struct Place {
     backends: Arc<Backends>,
@@ -42,29 +45,32 @@ impl Place {
     pub(super) fn backends(&self) -> &Backends {
         &self.backends
     }
+    /// Counts a connection that was opened. An error if the pool was closed meanwhile.
+    pub(super) fn connected(&self) -> Result<(), Closed> {
+        let everywhere = self.backends.recovery().everywhere;
+        let Connected { closed, back } = self.backends.inner.lock().connected(&self.slot, everywhere);
+        if back {
+            log::info!("{} can be connected to again", self.slot.shared.endpoint);
+            self.backends.wake();
+        }
+        if closed { Err(Closed) } else { Ok(()) }
+    }
     /// Counts a connect failure, and shuns the server if it was one too many.
     pub(super) fn failed(&self, blame: Blame, reason: &dyn Display) {
         let now = Instant::now();
         let variables = self.backends.config.variables();
-        let pause = shun_time(variables.shun_recovery_time, variables.connect_timeout_server_max);
         // More failures than one statement makes would never come together while one client alone is active.
         let limit = variables.shun_on_failures.min(variables.connect_retries_on_failure.saturating_add(1));
         drop(variables);
         let mut trash = Vec::new();
-        let shunned = self.backends.inner.lock().failed(
-            &self.slot,
-            blame == Blame::Server,
-            now,
-            limit,
-            now + pause,
-            &mut trash,
-        );
+        let shunned =
+            self.backends.inner.lock().failed(&self.slot, blame == Blame::Server, now, limit, &mut trash);
         super::quit_all(trash);
         let Shared { endpoint, hostgroup, counters, .. } = &*self.slot.shared;
         if shunned {
             log::warn!(
-                "{endpoint} is shunned for {} s: {limit} connects failed, the last with: {reason}",
-                pause.as_secs()
+                "{endpoint} is shunned for up to {} s: it could not be connected to, the last time because: {reason}",
+                self.backends.recovery().pause.as_secs()
             );
         } else if blame == Blame::User {
             log::debug!("{endpoint} refused a login for hostgroup {hostgroup}: {reason}");

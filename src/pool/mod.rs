@@ -32,11 +32,12 @@ pub use waiters::Waiter;
 
 use crate::config::Config;
 use crate::dns::Dns;
-use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups};
-use connection::Trash;
+use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, Unavailable, shun_time};
+use connection::{Trash, WARNING_INTERVAL};
 use inner::{Acquired, Inner};
 use lease::Place;
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use waiters::Waiters;
@@ -48,6 +49,8 @@ pub const TRUSTED_IDLE: Duration = Duration::from_millis(100);
 /// Hostgroups and pools, shared by sessions, monitor, blue/green workers and admin.
 pub struct Backends {
     inner: Mutex<Inner<Backend>>,
+    /// Hostgroups without servers, and when the log last said so.
+    warned: Mutex<HashMap<HostgroupId, Instant>>,
     waiters: Arc<Waiters>,
     config: Arc<Config>,
     dns: Arc<Dns>,
@@ -64,7 +67,7 @@ pub enum Offer {
 impl Backends {
     /// Empty hostgroups. New connections resolve names through `dns` and take limits from `config`.
     pub fn new(config: Arc<Config>, dns: Arc<Dns>) -> Self {
-        Self { inner: Mutex::default(), waiters: Arc::default(), config, dns }
+        Self { inner: Mutex::default(), warned: Mutex::default(), waiters: Arc::default(), config, dns }
     }
     /// Reads placement under the lock.
     pub fn read<R>(&self, f: impl FnOnce(&Hostgroups) -> R) -> R {
@@ -95,8 +98,12 @@ impl Backends {
         loop {
             let mut trash = Vec::new();
             let random = fastrand::u64(..);
-            let acquired = self.inner.lock().acquire(hostgroup, want, now, random, &mut trash);
+            let recovery = || self.recovery();
+            let acquired = self.inner.lock().acquire(hostgroup, want, now, random, recovery, &mut trash);
             quit_all(trash);
+            if let Err(Refusal::Unavailable(Unavailable::NoServer)) = &acquired {
+                self.warn_of_nobody(hostgroup, now);
+            }
             match acquired? {
                 Acquired::Open(slot, use_ssl) => {
                     return Ok(Offer::Open(Ticket::new(Place::new(Arc::clone(self), slot), use_ssl)));
@@ -131,6 +138,48 @@ impl Backends {
     /// How many sessions wait for a server.
     pub fn waiting(&self) -> usize {
         self.waiters.len()
+    }
+    /// Shuns an endpoint that does not answer pings, in every hostgroup, and ends its connections under who uses them. True if it was
+    /// in use until now.
+    pub fn shun_unresponsive(&self, endpoint: &Endpoint, now: Instant) -> bool {
+        let mut trash = Vec::new();
+        let (used, new) = self.inner.lock().shun_unresponsive(endpoint, now, &mut trash);
+        used.iter().for_each(|shared| shared.cut());
+        quit_all(trash);
+        new
+    }
+    /// Takes note of what pings of an endpoint take.
+    pub fn set_latency(&self, endpoint: &Endpoint, latency: Duration) {
+        let default_limit = self.config.variables().default_max_latency;
+        self.inner.lock().hostgroups.set_latency(endpoint, latency, default_limit);
+    }
+    /// Applies how far a replica is behind ([`Hostgroups::apply_lag`]). Returns lines for the log.
+    pub fn apply_lag(&self, endpoint: &Endpoint, lag: Option<u32>, needed: u32) -> Vec<String> {
+        let mut trash = Vec::new();
+        let lines = self.inner.lock().apply_lag(endpoint, lag, needed, &mut trash);
+        if !lines.is_empty() {
+            self.wake();
+        }
+        quit_all(trash);
+        lines
+    }
+    /// How servers that failures have shunned come back.
+    fn recovery(&self) -> Recovery {
+        let variables = self.config.variables();
+        Recovery {
+            pause: shun_time(variables.shun_recovery_time, variables.connect_timeout_server_max),
+            everywhere: variables.unshun_algorithm == 1,
+        }
+    }
+    fn warn_of_nobody(&self, hostgroup: HostgroupId, now: Instant) {
+        let mut warned = self.warned.lock();
+        let recent = |at: &Instant| now.saturating_duration_since(*at) < WARNING_INTERVAL;
+        if !warned.get(&hostgroup).is_some_and(recent) {
+            warned.retain(|_, at| recent(at));
+            warned.insert(hostgroup, now);
+            drop(warned);
+            log::warn!("Hostgroup {hostgroup} has no servers available! Its statements wait");
+        }
     }
     /// Drains an endpoint in every hostgroup: free connections are closed, used ones are retired (destroyed when released), and connections
     /// being opened now will be retired at birth.

@@ -84,7 +84,7 @@ impl Ticket {
     }
     fn enter(self, mut backend: Backend, want: &Want) -> Result<Lease, OpenError> {
         let Self { place, .. } = self;
-        if !place.backends().inner.lock().connected(&place.slot) {
+        if place.connected().is_err() {
             backend.quit();
             return Err(OpenError { error: SqlError::shutdown(), retry: false });
         }

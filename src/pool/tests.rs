@@ -4,7 +4,7 @@ use super::connection::{Connection, Trash};
 use super::inner::{Acquired, Inner, Keep, Slot};
 use super::statement_cache::StatementCache;
 use super::*;
-use crate::hostgroups::{ServerStatus, Unavailable};
+use crate::hostgroups::{Recovery, ServerStatus, Unavailable};
 use admin::Value;
 use admin::rows::{ServerRow, ServersConfig};
 use wire::CapabilityFlags;
@@ -15,6 +15,10 @@ const ALL_MAY_BE_FREE: Keep = Keep { free_pct: 100, max_age: Duration::ZERO };
 
 fn row(hostgroup_id: u32, max_connections: u32) -> ServerRow {
     ServerRow { max_connections, ..ServerRow::new(hostgroup_id, "db", 3306) }
+}
+
+fn rest() -> Recovery {
+    Recovery { pause: 5 * SECOND, everywhere: false }
 }
 
 fn db() -> Endpoint {
@@ -47,13 +51,13 @@ impl Fixture {
         Self { inner, now: Instant::now(), trash: Vec::new() }
     }
     fn acquire(&mut self, want: &Want) -> Result<Acquired<u32>, Refusal> {
-        self.inner.acquire(0, want, self.now, 0, &mut self.trash)
+        self.inner.acquire(0, want, self.now, 0, rest, &mut self.trash)
     }
     /// A new connection named `name`.
     fn open(&mut self, want: &Want, name: u32) -> (Slot, Box<Connection<u32>>) {
         match self.acquire(want) {
             Ok(Acquired::Open(slot, _)) => {
-                assert!(self.inner.connected(&slot));
+                assert!(!self.inner.connected(&slot, false).closed);
                 let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
                 let (opened, shared) = (self.now, Arc::clone(&slot.shared));
                 let statements = StatementCache::default();
@@ -231,9 +235,7 @@ fn failures_within_a_second_shun_a_server_until_the_time_is_over() {
     let mut pool = Fixture::new(10);
     let a = want("a", None);
     let (slot, _) = pool.open(&a, 1);
-    let until = pool.now + 5 * SECOND;
-    let fail =
-        |pool: &mut Fixture, against, now| pool.inner.failed(&slot, against, now, 3, until, &mut Vec::new());
+    let fail = |pool: &mut Fixture, against, now| pool.inner.failed(&slot, against, now, 3, &mut Vec::new());
     let start = pool.now;
     assert!(!fail(&mut pool, true, start));
     assert!(!fail(&mut pool, false, start));
@@ -241,10 +243,37 @@ fn failures_within_a_second_shun_a_server_until_the_time_is_over() {
     assert!(!fail(&mut pool, true, start + SECOND), "the window is over");
     assert!(!fail(&mut pool, true, start + SECOND));
     assert!(fail(&mut pool, true, start + SECOND));
-    assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::NoServer))));
+    let none = Err(Unavailable::NoServer);
+    let acquired = |pool: &mut Fixture| match pool.acquire(&a) {
+        Err(Refusal::Unavailable(unavailable)) => Err(unavailable),
+        other => other.map(drop).map_err(|refusal| panic!("{refusal:?}")),
+    };
+    assert_eq!(acquired(&mut pool), none);
     assert_eq!(pool.inner.rows()[0][7], Value::Int(6));
-    pool.now = until;
+    // It is the last server, so it is tried after a tenth of its rest; a failure has the rest begin anew.
+    pool.now = start + SECOND + SECOND / 2;
+    assert_eq!(acquired(&mut pool), Ok(()));
+    assert!(!fail(&mut pool, true, start + 2 * SECOND));
+    pool.now = start + 2 * SECOND + SECOND / 4;
+    assert_eq!(acquired(&mut pool), none);
+    pool.now = start + 3 * SECOND;
     pool.open(&a, 2);
+    assert_eq!(pool.inner.rows()[0][3], Value::Text("ONLINE".into()));
+}
+
+#[test]
+fn a_server_that_answers_no_ping_loses_its_connections() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (free, used) = (pool.open(&a, 1), pool.open(&a, 2));
+    pool.release(free);
+    pool.inner.hostgroups.shun_aws_bgd(1, &db());
+    let (cut, new) = pool.inner.shun_unresponsive(&db(), pool.now, &mut pool.trash);
+    assert!(new && cut.len() == 1 && Arc::ptr_eq(&cut[0], &used.0.shared));
+    assert_eq!(pool.closed(), [1]);
+    let statuses: Vec<_> = pool.inner.rows().iter().map(|row| row[3].clone()).collect();
+    assert_eq!(statuses, ["SHUNNED", "SHUNNED_AWS_BGD"].map(|text| Value::Text(text.into())));
+    assert!(!pool.inner.shun_unresponsive(&db(), pool.now, &mut pool.trash).1);
 }
 
 #[test]
@@ -256,7 +285,7 @@ fn a_closed_pool_gives_nothing_and_keeps_nothing() {
     let cut = pool.inner.close(&mut pool.trash);
     assert!(cut.len() == 1 && Arc::ptr_eq(&cut[0], &used.0.shared));
     assert!(matches!(pool.acquire(&a), Err(Refusal::Closed)));
-    assert!(!pool.inner.connected(&used.0));
+    assert!(pool.inner.connected(&used.0, false).closed);
     pool.release(used);
     assert_eq!(pool.closed(), [1, 2]);
 }
@@ -317,7 +346,7 @@ fn a_server_that_is_added_gets_its_share_although_another_has_free_connections()
     pool.inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
     let mut fresh = 0;
     for random in 0..10 {
-        match pool.inner.acquire(0, &a, pool.now, random, &mut pool.trash) {
+        match pool.inner.acquire(0, &a, pool.now, random, rest, &mut pool.trash) {
             Ok(Acquired::Open(slot, _)) => {
                 fresh += usize::from(&*slot.shared.endpoint.host == "new");
                 pool.inner.discard(&slot);

@@ -188,12 +188,13 @@ impl Search<'_> {
         Ok(())
     }
     fn timed_out(&self) -> SqlError {
-        let weightless = match self.unavailable {
+        let reason = match self.unavailable {
             Some(Unavailable::Weightless) => ": every server that could serve has weight 0",
+            Some(Unavailable::Slow) => ": the pings of every server that could serve exceed max_latency_ms",
             _ => "",
         };
         let text = format!(
-            "Max connect timeout reached while reaching hostgroup {} after {}ms{weightless}",
+            "Max connect timeout reached while reaching hostgroup {} after {}ms{reason}",
             self.hostgroup,
             self.start.elapsed().as_millis()
         );

@@ -134,6 +134,10 @@ pub struct Variables {
     pub shun_on_failures: u32,
     /// mysql-shun_recovery_time_sec
     pub shun_recovery_time: Duration,
+    /// mysql-unshun_algorithm: 0, or 1 for servers that come back in all hostgroups at once
+    pub unshun_algorithm: u32,
+    /// mysql-default_max_latency_ms; zero for none
+    pub default_max_latency: Duration,
     /// mysql-monitor_enabled
     pub monitor_enabled: bool,
     /// mysql-monitor_username
@@ -210,6 +214,8 @@ impl Default for Variables {
             connect_retries_delay: ms(1),
             shun_on_failures: 5,
             shun_recovery_time: Duration::from_secs(10),
+            unshun_algorithm: 0,
+            default_max_latency: ms(1_000),
             monitor_enabled: true,
             monitor_username: "monitor".into(),
             monitor_password: "monitor".into(),

@@ -85,6 +85,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Authentication plugin named in the greeting.",
     ),
     var(
+        "mysql-default_max_latency_ms",
+        Kind::Millis(field!(default_max_latency), 0..=TWENTY_DAYS_MS),
+        "Longest ping of a server that is still chosen, where its max_latency_ms is 0; 0 for any.",
+    ),
+    var(
         "mysql-default_query_timeout",
         Kind::Millis(field!(default_query_timeout), 1_000..=TWENTY_DAYS_MS),
         "How long a statement may run before it is killed on its server.",
@@ -292,7 +297,12 @@ pub const VARIABLES: &[VarDef] = &[
     var(
         "mysql-shun_recovery_time_sec",
         Kind::Seconds(field!(shun_recovery_time), 0..=31_536_000),
-        "How long a shunned server rests, in seconds.",
+        "How long a shunned server rests, in seconds; a tenth of it where no other server is left.",
+    ),
+    var(
+        "mysql-unshun_algorithm",
+        Kind::Number(field!(unshun_algorithm), 0..=1),
+        "Where a shunned server comes back: 0 in the hostgroup that needs it, 1 in all of its hostgroups.",
     ),
     var(
         "mysql-wait_timeout",

@@ -13,8 +13,19 @@ fn each_default_reads_back_as_itself() {
 
 #[test]
 fn each_variable_writes_its_own_field_only() {
-    let texts =
-        ["false", "true", "2", "7", "4321", "9999", "caching_sha2_password", "ipv6", "127.0.0.9:77", "a:b"];
+    let texts = [
+        "false",
+        "true",
+        "2",
+        "7",
+        "1",
+        "4321",
+        "9999",
+        "caching_sha2_password",
+        "ipv6",
+        "127.0.0.9:77",
+        "a:b",
+    ];
     for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
         let mut changed = Variables::default();
         let default = var.show(&changed);

@@ -168,7 +168,8 @@ fn a_server_that_is_not_there_is_tried_again_then_shunned() {
     world.fake.stop();
     let mut client = world.client();
     assert_eq!(refused(&mut client, "SELECT ID").0, 9001);
-    assert_eq!(world.pool(7), 3, "failures are counted until it is shunned");
+    // Three failures shun it; after that it is tried once in each tenth of its rest of 1 s.
+    assert!((3..=6).contains(&world.pool(7)), "{}", world.pool(7));
     assert_eq!(world.backends.connection_pool_rows()[0][3], Value::Text("SHUNNED".into()));
 }
 
