@@ -8,13 +8,14 @@ use crate::digest::statistics::Statistics;
 use crate::dns::Dns;
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
+use crate::monitor::health::Health;
 use crate::monitor::probe::Probes;
 use crate::monitor::suppression::Suppression;
 use crate::places::{self, Located};
 use crate::pool::Backends;
 use crate::ports;
 use crate::process::{Certificate, Process};
-use crate::runtime::{AllListeners, DaemonRuntime, live_tables, query_tables};
+use crate::runtime::{AllListeners, DaemonRuntime, live_tables, monitor_tables, query_tables};
 use crate::session::{Sessions, Sweeper};
 use admin::{Admin, Start, Variables};
 use crossbeam_channel::Sender;
@@ -158,9 +159,9 @@ impl Daemon {
         let registry = self.sessions.registry();
         self.sweeper = Some(Sweeper::start(Arc::clone(registry), Arc::clone(config))?);
         let queries = query_tables(config, &self.statistics);
-        let live =
-            live_tables(&self.backends, &self.sessions, config, monitor, self.listeners.traffic.refused());
-        for table in live.into_iter().chain(queries) {
+        let refused = self.listeners.traffic.refused();
+        let live = live_tables(&self.backends, &self.sessions, config, &self.dns, monitor, refused);
+        for table in live.into_iter().chain(queries).chain(monitor_tables(monitor)) {
             self.admin.register(table).map_err(part)?;
         }
         let listeners = &self.listeners;
@@ -178,12 +179,14 @@ impl Daemon {
 
     fn start_monitoring(&self, config: &Arc<Config>) -> Result<(Arc<Monitor>, Dispatcher), StartError> {
         let suppression = Arc::new(Suppression::default());
+        let health = Arc::new(Health::default());
         let monitor = Monitor::start(
             Arc::clone(config),
             Arc::clone(&self.backends),
             Arc::clone(&self.dns),
             Arc::clone(&self.probes),
             Arc::clone(&suppression),
+            Arc::clone(&health),
         )?;
         let dispatcher = Dispatcher::start(Effects {
             config: Arc::clone(config),
@@ -191,6 +194,7 @@ impl Daemon {
             dns: Arc::clone(&self.dns),
             probes: Arc::clone(&self.probes),
             suppression,
+            health,
         })?;
         Ok((Arc::new(monitor), dispatcher))
     }

@@ -2,16 +2,18 @@
 
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
+use crate::dns::Dns;
 use crate::hostgroups::rows;
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
+use crate::monitor::kind::Kind;
 use crate::pool::Backends;
 use crate::ports;
 use crate::process::Process;
 use crate::rules::RuleSet;
 use crate::session::{Sessions, processlist_rows, users_rows};
 use admin::rows::QueryRuleRow;
-use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Variables, ddl};
+use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Value, Variables, ddl};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -117,6 +119,7 @@ pub fn live_tables(
     backends: &Arc<Backends>,
     sessions: &Arc<Sessions>,
     config: &Arc<Config>,
+    dns: &Arc<Dns>,
     monitor: Option<&Arc<Monitor>>,
     refused: Arc<AtomicU64>,
 ) -> Vec<LiveTable> {
@@ -129,8 +132,7 @@ pub fn live_tables(
         let (sessions, config) = (Arc::clone(sessions), Arc::clone(config));
         LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&sessions, &config)) }
     };
-    let (pool, of_all) = (Arc::clone(backends), Arc::clone(sessions));
-    let monitor = monitor.cloned();
+    let pool = Arc::clone(backends);
     vec![
         of_hostgroups("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, rows::runtime_mysql_servers_rows),
         of_hostgroups(
@@ -158,21 +160,46 @@ pub fn live_tables(
         of_sessions("stats_mysql_commands_counters", ddl::STATS_MYSQL_COMMANDS_COUNTERS, |sessions, _| {
             sessions.commands_rows()
         }),
-        LiveTable {
-            name: "stats_mysql_global",
-            schema: Schema::Stats,
-            ddl: ddl::STATS_MYSQL_GLOBAL,
-            rows: Arc::new(move || of_all.global_rows(refused.load(Ordering::Relaxed))),
-        },
-        LiveTable {
-            name: "mysql_server_read_only_log",
-            schema: Schema::Monitor,
-            ddl: ddl::MYSQL_SERVER_READ_ONLY_LOG,
-            rows: Arc::new(move || {
-                monitor.as_ref().map(|monitor| monitor.read_only_log_rows()).unwrap_or_default()
-            }),
-        },
+        global_table(sessions, dns, monitor, refused),
     ]
+}
+
+/// The tables that log checks, and how many there were.
+pub fn monitor_tables(monitor: Option<&Arc<Monitor>>) -> Vec<LiveTable> {
+    let log = |name, ddl, kind| {
+        let monitor = monitor.cloned();
+        let rows = move || monitor.as_ref().map(|monitor| monitor.log_rows(kind)).unwrap_or_default();
+        LiveTable { name, schema: Schema::Monitor, ddl, rows: Arc::new(rows) }
+    };
+    vec![
+        log("mysql_server_connect_log", ddl::MYSQL_SERVER_CONNECT_LOG, Kind::Connect),
+        log("mysql_server_ping_log", ddl::MYSQL_SERVER_PING_LOG, Kind::Ping),
+        log("mysql_server_read_only_log", ddl::MYSQL_SERVER_READ_ONLY_LOG, Kind::ReadOnly),
+        log("mysql_server_replication_lag_log", ddl::MYSQL_SERVER_REPLICATION_LAG_LOG, Kind::ReplicationLag),
+    ]
+}
+
+fn global_table(
+    sessions: &Arc<Sessions>,
+    dns: &Arc<Dns>,
+    monitor: Option<&Arc<Monitor>>,
+    refused: Arc<AtomicU64>,
+) -> LiveTable {
+    let (sessions, dns, monitor) = (Arc::clone(sessions), Arc::clone(dns), monitor.cloned());
+    let rows = move || {
+        let mut rows = sessions.global_rows(refused.load(Ordering::Relaxed));
+        let checks = monitor.iter().flat_map(|monitor| monitor.counters());
+        let names = dns.counters().map(|(name, count)| (name.to_owned(), count));
+        let counted = checks.chain(names);
+        rows.extend(counted.map(|(name, count)| vec![Value::Text(name), Value::Text(count.to_string())]));
+        rows
+    };
+    LiveTable {
+        name: "stats_mysql_global",
+        schema: Schema::Stats,
+        ddl: ddl::STATS_MYSQL_GLOBAL,
+        rows: Arc::new(rows),
+    }
 }
 
 /// The live tables of query rules and of what is counted of statements.

@@ -16,6 +16,7 @@ mod worker;
 
 use crate::config::Config;
 use crate::dns::Dns;
+use crate::monitor::health::Health;
 use crate::monitor::probe::Probes;
 use crate::monitor::suppression::Suppression;
 use crate::pool::Backends;
@@ -36,4 +37,6 @@ pub struct Effects {
     pub probes: Arc<Probes>,
     /// read_only suppression.
     pub suppression: Arc<Suppression>,
+    /// Who answers pings.
+    pub health: Arc<Health>,
 }

@@ -4,11 +4,12 @@ use super::machine::Action;
 use super::perform::Performer;
 use super::*;
 use crate::hostgroups::{BgdStatus, Endpoint, ServerStatus};
+use crate::monitor::health::Pong;
 use crate::testing::{eventually, server, server_options};
 use admin::Variables;
-use admin::rows::ServersConfig;
+use admin::rows::{ServerRow, ServersConfig};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use wire::auth::{Account, Accounts, StoredPassword};
@@ -114,6 +115,7 @@ impl Site {
             backends: Arc::new(Backends::new(config.clone(), dns.clone())),
             probes: Arc::new(Probes::new(config.clone())),
             suppression: Arc::default(),
+            health: Arc::default(),
             config,
             dns,
         };
@@ -301,4 +303,32 @@ fn a_deployment_gets_its_worker_when_a_writer_is_placed() {
     let writer = site.endpoint(0);
     site.effects.backends.update(|groups| groups.configure_writer(10, 20, &writer, false));
     site.wait(BgdStatus::Available);
+}
+
+#[test]
+fn only_blue_writers_that_answer_pings_are_asked() {
+    let site = Site::with(Table::Absent, |config| {
+        let other = ServerRow { hostname: "db-green-1.bgd.test".into(), ..config.servers[0].clone() };
+        config.servers.push(other);
+        config.bgd[0].check_interval_ms = 10;
+    });
+    let asked = |count: usize| {
+        let since = site.servers.seen.lock().len();
+        eventually("polls", || site.servers.seen.lock().len() >= since + count);
+        let seen = site.servers.seen.lock();
+        seen[since..].iter().map(|(address, _)| *address).collect::<BTreeSet<IpAddr>>()
+    };
+    let [blue, other] = [0, 2].map(|at| site.endpoint(at));
+    let miss = |endpoint| {
+        (0..3).for_each(|_| {
+            site.effects.health.note(endpoint, Pong::Missed);
+        });
+    };
+    miss(&blue);
+    asked(1);
+    assert_eq!(asked(20), [GREEN].into());
+    miss(&other);
+    site.effects.health.note(&blue, Pong::Refused);
+    asked(1);
+    assert_eq!(asked(20), [BLUE].into());
 }

@@ -194,7 +194,7 @@ impl Poller {
         let to_green = direct.is_some();
         let target = match direct.map_or_else(|| self.blue_target(), Ok) {
             Ok(target) => target,
-            Err(reason) => return self.failed(reason),
+            Err((level, reason)) => return self.failed(level, reason),
         };
         self.place = format!(" on {}", target.address);
         let kind = self.machine.kind();
@@ -215,27 +215,27 @@ impl Poller {
             }
             (_, Err(error)) => {
                 let server = if to_green { "green" } else { "blue" };
-                return self.failed(format!(
-                    "topology fetch from the {server} writer {} failed: {error}",
-                    target.address
-                ));
+                let reason =
+                    format!("topology fetch from the {server} writer {} failed: {error}", target.address);
+                return self.failed(log::Level::Warn, reason);
             }
         };
         self.failure = None;
         observation
     }
 
-    fn failed(&mut self, reason: String) -> Observation {
+    fn failed(&mut self, level: log::Level, reason: String) -> Observation {
         let logged = self.failure.as_ref().is_some_and(|(last, at)| *last == reason || at.elapsed() < QUIET);
         if !logged {
-            log::warn!("blue/green deployment {}: {reason}; state kept", self.id);
+            log::log!(level, "blue/green deployment {}: {reason}; state kept", self.id);
             self.failure = Some((reason, Instant::now()));
         }
         Observation::Failure
     }
 
-    /// A blue writer picked at random, by name through the DNS cache.
-    fn blue_target(&self) -> Result<DirectTarget, String> {
+    /// A blue writer picked at random among those that answer pings, by name through the DNS cache.
+    fn blue_target(&self) -> Result<DirectTarget, (log::Level, String)> {
+        use log::Level::{Error, Warn};
         let eligible =
             |members: &[Member]| members.iter().filter(|m| m.eligible()).cloned().collect::<Vec<_>>();
         let mut writers = eligible(&self.members().blue_writers);
@@ -243,12 +243,17 @@ impl Poller {
             writers = eligible(&self.blue);
         }
         if writers.is_empty() {
-            return Err(format!("no eligible server in writer hostgroup {}", self.id));
+            return Err((Warn, format!("no eligible server in writer hostgroup {}", self.id)));
+        }
+        let most = self.effects.config.variables().monitor_ping_max_failures;
+        writers.retain(|writer| self.effects.health.responds(&writer.endpoint, most));
+        if writers.is_empty() {
+            return Err((Error, format!("no server of writer hostgroup {} answers pings", self.id)));
         }
         let writer = writers.swap_remove(fastrand::usize(..writers.len()));
         let endpoint = writer.endpoint;
         let ip = self.effects.dns.resolve(&endpoint.host, Instant::now() + self.timeout());
-        let address = SocketAddr::new(ip.map_err(|error| error.to_string())?, endpoint.port);
+        let address = SocketAddr::new(ip.map_err(|error| (Warn, error.to_string()))?, endpoint.port);
         Ok(DirectTarget { address, use_ssl: writer.use_ssl, host: endpoint.host })
     }
 

@@ -1,7 +1,7 @@
 //! Lookups under way: one for each name at a time, on a few threads of their own, so that nobody waits for another's name,
 //! and everybody only for as long as he wants.
 
-use super::{Lookup, LookupError, Resolved, Shared};
+use super::{Lookup, LookupError, Resolved, Shared, count};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
@@ -136,6 +136,9 @@ fn work(shared: &Shared, queue: &Receiver<Job>) {
                 && let Some(life) = shared.longest_life()
             {
                 state.cache.put(&name, &outcome, life, Instant::now());
+                if outcome.is_ok() {
+                    count(&shared.counters.updated);
+                }
                 shared.wake.notify_all();
             }
         }

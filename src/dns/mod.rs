@@ -19,6 +19,7 @@ use sources::{Hosts, Sources};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -76,8 +77,17 @@ struct Shared {
     hosts: Arc<Hosts>,
     source: Box<dyn Lookup>,
     state: Mutex<State>,
+    counters: Counters,
     /// Wakes the refresh thread.
     wake: Condvar,
+}
+
+/// What was asked of the cache, and what it was told, since the start.
+#[derive(Default)]
+struct Counters {
+    queried: AtomicU64,
+    found: AtomicU64,
+    updated: AtomicU64,
 }
 
 /// The cache, its pins and its refresh thread.
@@ -141,11 +151,23 @@ impl Dns {
         self.shared.state.lock().cache.pins()
     }
 
+    /// The cache's part of stats_mysql_global: names asked for, those of them that were known, answers that it took up.
+    pub fn counters(&self) -> [(&'static str, u64); 3] {
+        let Counters { queried, found, updated } = &self.shared.counters;
+        [
+            ("MySQL_Monitor_dns_cache_queried", queried),
+            ("MySQL_Monitor_dns_cache_lookup_success", found),
+            ("MySQL_Monitor_dns_cache_record_updated", updated),
+        ]
+        .map(|(name, counter)| (name, counter.load(Ordering::Relaxed)))
+    }
+
     fn with_source(config: Arc<Config>, hosts: Arc<Hosts>, source: Box<dyn Lookup>) -> Arc<Self> {
         let settings = settings(&config);
         let state = State { cache: Cache::default(), lookups: Lookups::default(), settings };
         let wake = Condvar::new();
-        let shared = Arc::new(Shared { config, hosts, source, state: Mutex::new(state), wake });
+        let counters = Counters::default();
+        let shared = Arc::new(Shared { config, hosts, source, state: Mutex::new(state), counters, wake });
         Arc::new(Self { shared, refresh: Mutex::new(None) })
     }
     fn find(&self, host: &str, deadline: Instant, known_is_enough: bool) -> Result<IpAddr, LookupError> {
@@ -158,12 +180,15 @@ impl Dns {
             return Err(absent());
         }
         let shared = &self.shared;
+        count(&shared.counters.queried);
         if known_is_enough && let Some(address) = shared.state.lock().cache.pinned(&name) {
+            count(&shared.counters.found);
             return Ok(address);
         }
         if shared.config.variables().dns_server.is_none() {
             let addresses = shared.hosts.addresses(&name);
             if !addresses.is_empty() {
+                count(&shared.counters.found);
                 return shared.state.lock().cache.take_turn(&name, &addresses).ok_or_else(absent);
             }
         }
@@ -207,6 +232,9 @@ impl Shared {
             self.settle(&mut state);
             let now = Instant::now();
             if known_is_enough && let Some(known) = state.cache.get(name, now) {
+                if known.is_ok() {
+                    count(&self.counters.found);
+                }
                 return known;
             }
             let stale = known_is_enough && state.cache.has_stale(name);
@@ -241,6 +269,10 @@ impl Shared {
             self.wake.wait_until(&mut state, next.map_or(latest, |next| next.min(latest)));
         }
     }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 fn settings(config: &Config) -> Settings {

@@ -1,5 +1,6 @@
-//! The log of read_only checks: a bounded ring in memory, so that no check waits for a database.
+//! The log of one kind of checks: a bounded ring in memory, so that no check waits for a database.
 
+use super::kind::Kind;
 use crate::hostgroups::Endpoint;
 use admin::Value;
 use std::collections::VecDeque;
@@ -9,14 +10,14 @@ use std::time::Duration;
 const CAPACITY: usize = 100_000;
 
 /// One check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Which server.
     pub endpoint: Endpoint,
     /// Wall clock when the check began, microseconds since 1970.
     pub start_us: i64,
-    /// The value, with the microseconds the check took; or what went wrong.
-    pub result: Result<(bool, i64), String>,
+    /// The microseconds the check took, with its value if such checks have one; or what went wrong.
+    pub result: Result<(i64, Option<Value>), String>,
 }
 
 /// Checks in the order they ended.
@@ -35,23 +36,24 @@ impl Log {
             self.entries.pop_front();
         }
     }
-    /// Rows of mysql_server_read_only_log: hostname, port, time_start_us, success_time_us, read_only, error.
-    pub fn rows(&self) -> Vec<Vec<Value>> {
+    /// Rows of the kind's table: hostname, port, time_start_us, success_time_us, the value if there is one, error.
+    pub fn rows(&self, kind: Kind) -> Vec<Vec<Value>> {
         self.entries
             .iter()
             .map(|entry| {
-                let (success_us, read_only, error) = match &entry.result {
-                    Ok((read_only, took_us)) => (*took_us, *read_only, Value::Null),
-                    Err(error) => (0, true, Value::Text(error.clone())),
+                let (success_us, value, error) = match &entry.result {
+                    Ok((took_us, value)) => (*took_us, value.clone(), Value::Null),
+                    Err(error) => (0, kind.value_of_failure(), Value::Text(error.clone())),
                 };
-                vec![
+                let mut row = vec![
                     Value::Text(entry.endpoint.host.to_string()),
                     Value::Int(entry.endpoint.port.into()),
                     Value::Int(entry.start_us),
                     Value::Int(success_us),
-                    Value::Int(read_only.into()),
-                    error,
-                ]
+                ];
+                row.extend(value);
+                row.push(error);
+                row
             })
             .collect()
     }
@@ -62,7 +64,7 @@ mod tests {
     use super::*;
 
     fn entry(start_us: i64) -> Entry {
-        Entry { endpoint: Endpoint::new("a", 3306), start_us, result: Ok((false, 7)) }
+        Entry { endpoint: Endpoint::new("a", 3306), start_us, result: Ok((7, Some(Value::Int(0)))) }
     }
 
     #[test]
@@ -73,10 +75,21 @@ mod tests {
         let text = |text: &str| Value::Text(text.into());
         let int = Value::Int;
         assert_eq!(
-            log.rows(),
+            log.rows(Kind::ReadOnly),
             [
                 [text("a"), int(3306), int(5), int(7), int(0), Value::Null],
                 [text("a"), int(3306), int(6), int(0), int(1), text("timeout")],
+            ]
+        );
+        assert_eq!(log.rows(Kind::ReplicationLag)[1][4], Value::Null);
+        let mut pings = Log::default();
+        pings.push(Entry { result: Ok((7, None)), ..entry(5) }, Duration::from_secs(1));
+        pings.push(Entry { result: Err("timeout".into()), ..entry(6) }, Duration::from_secs(1));
+        assert_eq!(
+            pings.rows(Kind::Ping),
+            [
+                [text("a"), int(3306), int(5), int(7), Value::Null],
+                [text("a"), int(3306), int(6), int(0), text("timeout")],
             ]
         );
     }
@@ -87,10 +100,10 @@ mod tests {
         for start_us in [0, 1_000_000, 2_000_001] {
             log.push(entry(start_us), Duration::from_secs(1));
         }
-        assert_eq!(log.rows().len(), 1);
+        assert_eq!(log.rows(Kind::ReadOnly).len(), 1);
         for start_us in 0..=i64::try_from(CAPACITY).unwrap() {
             log.push(entry(3_000_000 + start_us), Duration::MAX);
         }
-        assert_eq!(log.rows().len(), CAPACITY);
+        assert_eq!(log.rows(Kind::ReadOnly).len(), CAPACITY);
     }
 }

@@ -1,11 +1,15 @@
-//! Checks of servers: read_only placement, suppression, logs, and the connections that probes use.
+//! Checks of servers (connect, ping, read_only, replication lag), suppression, logs, and the connections that probes use.
 
 mod checks;
+pub mod health;
+pub mod kind;
 mod log;
 pub mod probe;
 mod read_only;
+mod replication_lag;
 mod scheduler;
 pub mod suppression;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -14,13 +18,17 @@ use crate::dns::Dns;
 use crate::pool::Backends;
 use checks::Checks;
 use crossbeam_channel::{Sender, bounded};
+use kind::Kind;
 use parking_lot::Mutex;
+use scheduler::Workers;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
-/// The scheduler of read_only checks and its probe threads.
+/// The scheduler of checks and its probe threads.
 pub struct Monitor {
     checks: Arc<Checks>,
+    workers: Arc<Workers>,
     /// Dropping the sender ends the scheduler.
     scheduler: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
 }
@@ -33,21 +41,37 @@ impl Monitor {
         dns: Arc<Dns>,
         probes: Arc<probe::Probes>,
         suppression: Arc<suppression::Suppression>,
+        health: Arc<health::Health>,
     ) -> std::io::Result<Self> {
-        let checks = Arc::new(Checks::new(config, backends, dns, probes, suppression));
+        let checks = Arc::new(Checks::new(config, backends, dns, probes, suppression, health));
+        let workers = Arc::<Workers>::default();
         let (stop, stopped) = bounded(0);
-        let scheduled = checks.clone();
+        let scheduled = (Arc::clone(&checks), Arc::clone(&workers));
         let thread = std::thread::Builder::new()
             .name("monitor".into())
-            .spawn(move || scheduler::run(scheduled, &stopped))?;
-        Ok(Self { checks, scheduler: Mutex::new(Some((stop, thread))) })
+            .spawn(move || scheduler::run(&scheduled.0, &scheduled.1, &stopped))?;
+        Ok(Self { checks, workers, scheduler: Mutex::new(Some((stop, thread))) })
     }
-    /// Rows of mysql_server_read_only_log.
-    pub fn read_only_log_rows(&self) -> Vec<Vec<admin::Value>> {
-        self.checks.log_rows()
+    /// Rows of the table that logs a kind of checks.
+    pub fn log_rows(&self, kind: Kind) -> Vec<Vec<admin::Value>> {
+        self.checks.log_rows(kind)
     }
-    /// Stops and joins every thread. Statements of probes that are under way, other users' included, end with an error, so that this
-    /// takes no longer than the opening of a connection may.
+    /// The monitor's part of stats_mysql_global: names and values.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let Workers { probing, retrying, started } = &*self.workers;
+        let threads = [("Workers", probing), ("Workers_Aux", retrying), ("Workers_Started", started)]
+            .map(|(name, count)| (format!("MySQL_Monitor_{name}"), count.load(Ordering::Relaxed) as u64));
+        let checks = Kind::ALL.into_iter().flat_map(|kind| {
+            let (ok, failed) = self.checks.counts(kind);
+            let name = kind.name();
+            [
+                (format!("MySQL_Monitor_{name}_check_OK"), ok),
+                (format!("MySQL_Monitor_{name}_check_ERR"), failed),
+            ]
+        });
+        threads.into_iter().chain(checks).collect()
+    }
+    /// Stops and joins every thread. What probes have under way, other users' included, ends with an error.
     pub fn stop(&self) {
         let scheduler = self.scheduler.lock().take();
         if let Some((stop, thread)) = scheduler {

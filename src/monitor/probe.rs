@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use wire::auth::Secret;
 use wire::backend::{Backend, ConnectOptions, TextResult};
 use wire::socket::Socket;
-use wire::{CapabilityFlags, UTF8MB4_GENERAL_CI, WireError};
+use wire::{CapabilityFlags, Command, UTF8MB4_GENERAL_CI, WireError};
 
 /// Idle connections kept for one address.
 const IDLE_LIMIT: usize = 4;
@@ -32,7 +32,7 @@ struct Idle {
 /// A connection in use, or one that is being opened.
 struct Lent {
     address: SocketAddr,
-    /// What ends its IO; `None` while it is being opened.
+    /// What ends its IO; `None` before it is opened.
     socket: Option<Socket>,
     /// Whether it may become idle again.
     keep: bool,
@@ -47,6 +47,16 @@ struct Inner {
     /// Whose the connections are that are idle or may become so.
     credentials: Credentials,
     closed: bool,
+}
+
+impl Inner {
+    /// Notes a connection in use; returns the key of its entry.
+    fn lend(&mut self, address: SocketAddr, socket: Option<Socket>) -> u64 {
+        self.last += 1;
+        let cut = self.closed;
+        self.lent.insert(self.last, Lent { address, socket, keep: true, cut });
+        self.last
+    }
 }
 
 /// The cache. Its lock is never held across IO.
@@ -73,19 +83,57 @@ impl Probes {
         sql: &str,
         timeout: Duration,
     ) -> Result<TextResult, WireError> {
+        self.ask(address, tls, server_name, |_| sql.to_owned(), timeout)
+    }
+    /// As `query`; the statement depends on the server.
+    pub fn ask(
+        &self,
+        address: SocketAddr,
+        tls: bool,
+        server_name: &str,
+        sql: impl Fn(&Backend) -> String,
+        timeout: Duration,
+    ) -> Result<TextResult, WireError> {
+        self.exchange(address, tls, server_name, |backend| {
+            backend.query(&sql(backend), ANSWER_LIMIT, Instant::now() + timeout)
+        })
+    }
+    /// Pings a server on a cached connection, or a new one. Returns how long the answer took.
+    pub fn ping(
+        &self,
+        address: SocketAddr,
+        tls: bool,
+        server_name: &str,
+        timeout: Duration,
+    ) -> Result<Duration, WireError> {
+        self.exchange(address, tls, server_name, |backend| {
+            let start = Instant::now();
+            backend.simple(Command::COM_PING, b"", start + timeout).map(|()| start.elapsed())
+        })
+    }
+    /// Opens a connection and closes it (mysql-monitor_connect_timeout).
+    pub fn connect(&self, address: SocketAddr, tls: bool, server_name: &str) -> Result<(), WireError> {
+        let (slot, credentials) = (self.slot(address), self.credentials());
+        self.log_in(&slot, tls, server_name, &credentials).map(|mut backend| backend.quit())
+    }
+    fn exchange<T>(
+        &self,
+        address: SocketAddr,
+        tls: bool,
+        server_name: &str,
+        exchange: impl Fn(&mut Backend) -> Result<T, WireError>,
+    ) -> Result<T, WireError> {
         let key = (address, tls);
-        let variables = self.config.variables();
-        let credentials = (variables.monitor_username.clone(), variables.monitor_password.clone());
+        let credentials = self.credentials();
         let (slot, idle) = self.lend(key, &credentials);
         if let Some(mut backend) = idle {
-            let result = backend.query(sql, ANSWER_LIMIT, Instant::now() + timeout);
-            match result {
+            match exchange(&mut backend) {
                 Err(error) if died_idle(&error) => {}
                 result => return slot.conclude(key, backend, result),
             }
         }
         let mut backend = self.open(&slot, tls, server_name, &credentials)?;
-        let result = backend.query(sql, ANSWER_LIMIT, Instant::now() + timeout);
+        let result = exchange(&mut backend);
         slot.conclude(key, backend, result)
     }
     /// Closes cached connections to an address, whatever their TLS; ones in use now are closed when their statement ends.
@@ -141,16 +189,43 @@ impl Probes {
         if found.as_ref().is_some_and(|idle| idle.since.elapsed() > longest) {
             closing.extend(found.take());
         }
-        inner.last += 1;
-        let id = inner.last;
         let socket = found.as_ref().map(|idle| idle.backend.channel.stream().socket().clone());
-        let cut = inner.closed;
-        inner.lent.insert(id, Lent { address: key.0, socket, keep: true, cut });
+        let id = inner.lend(key.0, socket);
         drop(inner);
         quit(closing);
         (Slot { probes: self, id }, found.map(|idle| idle.backend))
     }
+    /// A slot for a new connection.
+    fn slot(&self, address: SocketAddr) -> Slot<'_> {
+        Slot { probes: self, id: self.inner.lock().lend(address, None) }
+    }
+    fn credentials(&self) -> Credentials {
+        let variables = self.config.variables();
+        (variables.monitor_username.clone(), variables.monitor_password.clone())
+    }
+    /// A connection to be kept.
     fn open(
+        &self,
+        slot: &Slot<'_>,
+        tls: bool,
+        server_name: &str,
+        credentials: &Credentials,
+    ) -> Result<Backend, WireError> {
+        let mut backend = self.log_in(slot, tls, server_name, credentials)?;
+        let variables = self.config.variables();
+        if !variables.monitor_wait_timeout {
+            return Ok(backend);
+        }
+        let deadline = Instant::now() + variables.monitor_connect_timeout;
+        drop(variables);
+        // The server, too, is to give up a connection that nobody closes. One that cannot is no worse to probe.
+        let seconds = self.longest_idle().as_secs().max(1);
+        match backend.query(&format!("SET wait_timeout={seconds}"), ANSWER_LIMIT, deadline) {
+            Ok(_) | Err(WireError::Sql(_)) => Ok(backend),
+            Err(error) => Err(error),
+        }
+    }
+    fn log_in(
         &self,
         slot: &Slot<'_>,
         tls: bool,
@@ -160,7 +235,7 @@ impl Probes {
         let address = slot.forget_socket()?;
         let secret = if password.is_empty() { Secret::Empty } else { Secret::Clear(password.clone()) };
         let deadline = Instant::now() + self.config.variables().monitor_connect_timeout;
-        let mut backend = Backend::connect(&ConnectOptions {
+        let options = ConnectOptions {
             address,
             tls,
             server_name,
@@ -171,14 +246,8 @@ impl Probes {
             collation: UTF8MB4_GENERAL_CI.into(),
             attributes: ATTRIBUTES,
             deadline,
-        })?;
-        slot.set_socket(backend.channel.stream().socket())?;
-        // The server, too, is to give up a connection that nobody closes. One that cannot is no worse to probe.
-        let seconds = self.longest_idle().as_secs().max(1);
-        match backend.query(&format!("SET wait_timeout={seconds}"), ANSWER_LIMIT, deadline) {
-            Ok(_) | Err(WireError::Sql(_)) => Ok(backend),
-            Err(error) => Err(error),
-        }
+        };
+        Backend::connect_watched(&options, |socket| slot.set_socket(socket))
     }
     fn longest_idle(&self) -> Duration {
         self.config.variables().monitor_ping_interval.saturating_mul(10)
@@ -193,12 +262,12 @@ struct Slot<'a> {
 
 impl Slot<'_> {
     /// Keeps or destroys the connection after its statement.
-    fn conclude(
+    fn conclude<T>(
         self,
         key: Key,
         mut backend: Backend,
-        result: Result<TextResult, WireError>,
-    ) -> Result<TextResult, WireError> {
+        result: Result<T, WireError>,
+    ) -> Result<T, WireError> {
         let sound = match &result {
             Ok(_) => true,
             Err(WireError::Sql(error)) => !ends_connection(error.code),
@@ -256,7 +325,7 @@ fn died_idle(error: &WireError) -> bool {
 }
 
 /// ER_CLIENT_INTERACTION_TIMEOUT, ER_SERVER_SHUTDOWN and MariaDB's ER_CONNECTION_KILLED: the server closes after these.
-fn ends_connection(code: u16) -> bool {
+pub(super) fn ends_connection(code: u16) -> bool {
     matches!(code, 4031 | 1053 | 1927)
 }
 

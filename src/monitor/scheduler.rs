@@ -1,9 +1,13 @@
 //! The scheduler thread and its probe threads.
+//!
+//! There are two crews. The first performs checks of servers that were there the last time, the second those of servers that were
+//! not, which usually take as long as they may. So servers that are down take no thread from the others, however many they are.
 
 use super::checks::{Checks, Job};
+use super::kind::{Kind, Timetable};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -12,70 +16,151 @@ const NAP: Duration = Duration::from_millis(50);
 /// A probe thread that had nothing to do for as long ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What the scheduler and its probe threads share.
+/// How many probe threads there are, for the statistics.
+#[derive(Debug, Default)]
+pub struct Workers {
+    /// Threads that check servers.
+    pub probing: AtomicUsize,
+    /// Threads that check servers which were not there the last time.
+    pub retrying: AtomicUsize,
+    /// Threads started so far.
+    pub started: AtomicUsize,
+}
+
+/// What a crew's threads share.
 struct Crew {
+    name: &'static str,
     checks: Arc<Checks>,
+    workers: Arc<Workers>,
+    /// Where the crew's threads are counted.
+    count: fn(&Workers) -> &AtomicUsize,
+    /// Most threads, and how many of them stay when idle.
+    limits: fn(&admin::Variables) -> (usize, usize),
     queue: Receiver<Job>,
+    /// Checks that are queued or under way.
+    busy: AtomicUsize,
     stopping: AtomicBool,
 }
 
+/// A crew as the scheduler sees it.
+struct Staff {
+    crew: Arc<Crew>,
+    /// Dropping it ends the threads.
+    jobs: Sender<Job>,
+    threads: Vec<Option<JoinHandle<()>>>,
+}
+
 /// Runs until `stop` is disconnected, then joins the probe threads.
-pub fn run(checks: Arc<Checks>, stop: &Receiver<()>) {
-    let (jobs, queue) = unbounded();
-    let crew = Arc::new(Crew { checks, queue, stopping: AtomicBool::new(false) });
-    let mut threads: Vec<Option<JoinHandle<()>>> = Vec::new();
-    let mut version = 0;
-    let mut next = Instant::now();
+pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
+    let mut probing = Staff::new(
+        "monitor-probe",
+        checks,
+        workers,
+        |workers| &workers.probing,
+        |variables| {
+            let most = variables.monitor_threads_max.div_ceil(2);
+            (most, variables.monitor_threads_min.min(most))
+        },
+    );
+    let mut retrying = Staff::new(
+        "monitor-retry",
+        checks,
+        workers,
+        |workers| &workers.retrying,
+        |variables| (variables.monitor_threads_max / 2, 0),
+    );
+    let mut table = Timetable::default();
+    let mut enabled = true;
     loop {
-        let config = crew.checks.config();
-        let now = Instant::now();
-        if config.variables_version() != version {
-            version = config.variables_version();
-            next = now;
+        let config = checks.config();
+        let (version, variables) = (config.variables_version(), config.variables());
+        let mut next = None;
+        if variables.monitor_enabled {
+            for kind in table.due(&variables, version, Instant::now()) {
+                if kind == Kind::Ping {
+                    checks.probes().sweep();
+                }
+                let (late, others) = checks.due(kind).into_iter().partition(|job| checks.may_take_long(job));
+                probing.take_on(others);
+                retrying.take_on(late);
+            }
+            next = table.next(&variables);
+        } else if enabled {
+            checks.forget();
+            table.reset();
         }
-        if now >= next {
-            next = now + config.variables().monitor_read_only_interval;
-            cycle(&crew, &jobs, &mut threads);
-        }
-        let nap = next.saturating_duration_since(Instant::now()).min(NAP);
+        enabled = variables.monitor_enabled;
+        drop(variables);
+        let nap = next.map_or(NAP, |next| next.saturating_duration_since(Instant::now()).min(NAP));
         if stop.recv_timeout(nap) != Err(RecvTimeoutError::Timeout) {
             break;
         }
     }
-    crew.stopping.store(true, Ordering::Release);
-    drop(jobs);
-    crew.checks.probes().cut();
-    threads.into_iter().flatten().for_each(join);
+    for staff in [&probing, &retrying] {
+        staff.crew.stopping.store(true, Ordering::Release);
+    }
+    checks.probes().cut();
+    probing.dismiss();
+    retrying.dismiss();
 }
 
-fn cycle(crew: &Arc<Crew>, jobs: &Sender<Job>, threads: &mut Vec<Option<JoinHandle<()>>>) {
-    crew.checks.probes().sweep();
-    let variables = crew.checks.config().variables();
-    if variables.monitor_enabled {
-        for job in crew.checks.due() {
+impl Staff {
+    fn new(
+        name: &'static str,
+        checks: &Arc<Checks>,
+        workers: &Arc<Workers>,
+        count: fn(&Workers) -> &AtomicUsize,
+        limits: fn(&admin::Variables) -> (usize, usize),
+    ) -> Self {
+        let (jobs, queue) = unbounded();
+        let crew = Crew {
+            name,
+            checks: Arc::clone(checks),
+            workers: Arc::clone(workers),
+            count,
+            limits,
+            queue,
+            busy: AtomicUsize::new(0),
+            stopping: AtomicBool::new(false),
+        };
+        Self { crew: Arc::new(crew), jobs, threads: Vec::new() }
+    }
+    /// Queues checks, and sees to it that there are threads for them.
+    fn take_on(&mut self, jobs: Vec<Job>) {
+        for job in jobs {
+            self.crew.busy.fetch_add(1, Ordering::AcqRel);
             // Cannot fail: the crew holds a receiver.
-            let _ = jobs.send(job);
+            let _ = self.jobs.send(job);
+        }
+        let (most, _) = (self.crew.limits)(&self.crew.checks.config().variables());
+        let wanted = self.crew.busy.load(Ordering::Acquire).min(most);
+        if self.threads.len() < wanted {
+            self.threads.resize_with(wanted, || None);
+        }
+        for (index, thread) in self.threads.iter_mut().enumerate() {
+            if thread.as_ref().is_some_and(JoinHandle::is_finished) {
+                thread.take().into_iter().for_each(join);
+            }
+            if thread.is_none() && index < wanted {
+                *thread = spawn(&self.crew, index);
+            }
         }
     }
-    let wanted = crew.checks.busy().min(variables.monitor_threads_max);
-    if threads.len() < wanted {
-        threads.resize_with(wanted, || None);
-    }
-    for (index, thread) in threads.iter_mut().enumerate() {
-        if thread.as_ref().is_some_and(JoinHandle::is_finished) {
-            thread.take().into_iter().for_each(join);
-        }
-        if thread.is_none() && index < wanted {
-            *thread = spawn(crew, index);
-        }
+    /// Ends and joins the threads.
+    fn dismiss(self) {
+        drop(self.jobs);
+        self.threads.into_iter().flatten().for_each(join);
     }
 }
 
 fn spawn(crew: &Arc<Crew>, index: usize) -> Option<JoinHandle<()>> {
-    let crew = Arc::clone(crew);
-    let name = format!("monitor-probe-{}", index + 1);
-    match std::thread::Builder::new().name(name).spawn(move || probe(&crew, index)) {
-        Ok(thread) => Some(thread),
+    let shared = Arc::clone(crew);
+    let name = format!("{}-{}", crew.name, index + 1);
+    match std::thread::Builder::new().name(name).spawn(move || probe(&shared, index)) {
+        Ok(thread) => {
+            crew.workers.started.fetch_add(1, Ordering::Relaxed);
+            Some(thread)
+        }
         Err(error) => {
             log::error!("cannot start a thread for checks, which are late therefore: {error}");
             None
@@ -83,15 +168,41 @@ fn spawn(crew: &Arc<Crew>, index: usize) -> Option<JoinHandle<()>> {
     }
 }
 
-/// Performs checks until there are none for a while, or the thread is one too many.
+/// Counts while it lives.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::AcqRel);
+        Self(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Performs checks until the thread is one too many, or has had none for a while and need not stay.
 fn probe(crew: &Crew, index: usize) {
-    while let Ok(job) = crew.queue.recv_timeout(IDLE) {
-        if crew.stopping.load(Ordering::Acquire) {
-            return;
-        }
-        crew.checks.perform(&job);
-        if index >= crew.checks.config().variables().monitor_threads_max {
-            return;
+    let _counted = Counted::new((crew.count)(&crew.workers));
+    let limits = || (crew.limits)(&crew.checks.config().variables());
+    loop {
+        match crew.queue.recv_timeout(IDLE) {
+            Ok(job) => {
+                // Counted when it was queued.
+                let _done = Counted(&crew.busy);
+                if crew.stopping.load(Ordering::Acquire) {
+                    return;
+                }
+                crew.checks.perform(&job);
+                if index >= limits().0 {
+                    return;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if index < limits().1 => {}
+            Err(_) => return,
         }
     }
 }

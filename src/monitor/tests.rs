@@ -1,4 +1,5 @@
 use super::checks::Checks;
+use super::health::{Health, Pong};
 use super::probe::Probes;
 use super::suppression::Suppression;
 use super::*;
@@ -7,7 +8,8 @@ use crate::testing::{eventually, pair, server as row, server_options};
 use admin::rows::{ServerRow, ServersConfig};
 use admin::{Value, Variables};
 use parking_lot::Condvar;
-use std::net::{Shutdown, SocketAddr};
+use std::collections::BTreeSet;
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 use wire::auth::{Account, Accounts, StoredPassword};
 use wire::login::login;
@@ -63,8 +65,16 @@ impl QueryHandler for Session {
         if let Some(error) = &*self.0.error.lock() {
             return reply.error(error);
         }
-        let mut rows = reply.rows(&[Column::text("read_only")])?;
-        rows.row([self.0.value.lock().map(str::as_bytes)])?;
+        let column = match sql {
+            "SHOW REPLICA STATUS" => "Seconds_Behind_Source",
+            sql if sql.ends_with("`heartbeat`") => "seconds_behind",
+            _ => "read_only",
+        };
+        let mut rows = reply.rows(&[Column::text(column)])?;
+        let value = *self.0.value.lock();
+        if value != Some("no row") {
+            rows.row([value.map(str::as_bytes)])?;
+        }
         rows.finish()
     }
 }
@@ -266,6 +276,7 @@ struct Fixture {
     dns: Arc<Dns>,
     probes: Arc<Probes>,
     suppression: Arc<Suppression>,
+    health: Arc<Health>,
 }
 
 impl Fixture {
@@ -280,16 +291,18 @@ impl Fixture {
             ..ServersConfig::default()
         };
         backends.update(|hostgroups| hostgroups.load(&servers));
-        let (probes, suppression) = (Arc::new(Probes::new(config.clone())), Arc::default());
-        Self { config, backends, dns, probes, suppression }
+        let probes = Arc::new(Probes::new(config.clone()));
+        Self { config, backends, dns, probes, suppression: Arc::default(), health: Arc::default() }
     }
     fn checks(&self) -> Checks {
         let (config, backends, dns) = (self.config.clone(), self.backends.clone(), self.dns.clone());
-        Checks::new(config, backends, dns, self.probes.clone(), self.suppression.clone())
+        let (suppression, health) = (self.suppression.clone(), self.health.clone());
+        Checks::new(config, backends, dns, self.probes.clone(), suppression, health)
     }
     fn monitor(&self) -> Monitor {
         let (config, backends, dns) = (self.config.clone(), self.backends.clone(), self.dns.clone());
-        Monitor::start(config, backends, dns, self.probes.clone(), self.suppression.clone()).unwrap()
+        let (suppression, health) = (self.suppression.clone(), self.health.clone());
+        Monitor::start(config, backends, dns, self.probes.clone(), suppression, health).unwrap()
     }
     /// Hostgroups in which a server is usable.
     fn places(&self, server: &Server) -> Vec<u32> {
@@ -300,7 +313,11 @@ impl Fixture {
 }
 
 fn perform_all(checks: &Checks) {
-    checks.due().iter().for_each(|job| checks.perform(job));
+    perform(checks, Kind::ReadOnly);
+}
+
+fn perform(checks: &Checks, kind: Kind) {
+    checks.due(kind).iter().for_each(|job| checks.perform(job));
 }
 
 #[test]
@@ -316,7 +333,7 @@ fn results_place_servers_and_are_logged() {
     *server.script.value.lock() = None;
     perform_all(&checks);
     assert_eq!(fixture.places(&server), [2], "NULL counts as read_only=1");
-    let values: Vec<_> = checks.log_rows().into_iter().map(|row| row[4].clone()).collect();
+    let values: Vec<_> = checks.log_rows(Kind::ReadOnly).into_iter().map(|row| row[4].clone()).collect();
     assert_eq!(values, [1, 0, 1].map(Value::Int));
 }
 
@@ -325,10 +342,10 @@ fn a_server_is_checked_once_at_a_time() {
     let server = Server::new("1");
     let fixture = Fixture::new(config(|_| ()), &[&server]);
     let checks = fixture.checks();
-    let jobs = checks.due();
-    assert_eq!((jobs.len(), checks.busy(), checks.due().len()), (1, 1, 0));
+    let jobs = checks.due(Kind::ReadOnly);
+    assert_eq!((jobs.len(), checks.due(Kind::ReadOnly).len()), (1, 0));
     checks.perform(&jobs[0]);
-    assert_eq!((checks.busy(), checks.due().len()), (0, 1));
+    assert_eq!(checks.due(Kind::ReadOnly).len(), 1);
 }
 
 #[test]
@@ -336,7 +353,7 @@ fn a_suspension_stops_checks_and_their_results() {
     let server = Server::new("1");
     let fixture = Fixture::new(config(|_| ()), &[&server]);
     let checks = fixture.checks();
-    let jobs = checks.due();
+    let jobs = checks.due(Kind::ReadOnly);
     server.hang();
     std::thread::scope(|scope| {
         let performing = scope.spawn(|| checks.perform(&jobs[0]));
@@ -346,14 +363,14 @@ fn a_suspension_stops_checks_and_their_results() {
         server.release();
         performing.join().unwrap();
     });
-    assert_eq!((fixture.places(&server), checks.log_rows().len()), (vec![1], 0));
-    let jobs = checks.due();
+    assert_eq!((fixture.places(&server), checks.log_rows(Kind::ReadOnly).len()), (vec![1], 0));
+    let jobs = checks.due(Kind::ReadOnly);
     fixture.suppression.add(1, [server.endpoint()]);
     jobs.iter().for_each(|job| checks.perform(job));
-    assert_eq!((jobs.len(), server.selects(), checks.due().len(), checks.busy()), (1, 1, 0, 0));
+    assert_eq!((jobs.len(), server.selects(), checks.due(Kind::ReadOnly).len()), (1, 1, 0));
     fixture.suppression.clear(1);
     perform_all(&checks);
-    assert_eq!((fixture.places(&server), checks.log_rows().len()), (vec![2], 1));
+    assert_eq!((fixture.places(&server), checks.log_rows(Kind::ReadOnly).len()), (vec![2], 1));
 }
 
 #[test]
@@ -378,7 +395,7 @@ fn only_timeouts_in_a_row_count_as_read_only() {
     assert_eq!(fixture.places(&server), [1]);
     failing(1, true);
     assert_eq!(fixture.places(&server), [2]);
-    let rows = checks.log_rows();
+    let rows = checks.log_rows(Kind::ReadOnly);
     let text = |row: usize| match &rows[row][5] {
         Value::Text(text) => text.clone(),
         other => panic!("{other:?}"),
@@ -395,7 +412,9 @@ fn a_name_without_address_is_an_error_in_the_log() {
     fixture.backends.update(|hostgroups| hostgroups.load(&config));
     let checks = fixture.checks();
     perform_all(&checks);
-    assert!(matches!(&checks.log_rows()[0][5], Value::Text(text) if text.contains("no address")));
+    assert!(
+        matches!(&checks.log_rows(Kind::ReadOnly)[0][5], Value::Text(text) if text.contains("no address"))
+    );
 }
 
 #[test]
@@ -433,6 +452,151 @@ fn a_change_of_variables_acts_at_once() {
     eventually("the first check", || fixture.places(&server) == [2]);
     eventually("the second check", || {
         change(&fixture.config, |_| ());
-        monitor.read_only_log_rows().len() > 1
+        monitor.log_rows(Kind::ReadOnly).len() > 1
     });
+}
+
+/// Ends of a kind's checks so far, as the log tells them: None for success.
+fn errors(checks: &Checks, kind: Kind) -> Vec<Option<String>> {
+    let error = |row: Vec<Value>| match row.last() {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    checks.log_rows(kind).into_iter().map(error).collect()
+}
+
+#[test]
+fn connects_are_new_each_time_and_pings_are_not() {
+    let server = Server::new("0");
+    let fixture = Fixture::new(config(|_| ()), &[&server]);
+    let checks = fixture.checks();
+    (0..2).for_each(|_| perform(&checks, Kind::Connect));
+    eventually("the end of the connections", || server.service.connections() == 0);
+    (0..3).for_each(|_| perform(&checks, Kind::Ping));
+    assert_eq!(server.logins(), 3);
+    assert!(fixture.backends.read(|hostgroups| hostgroups.latency(&server.endpoint()).is_some()));
+    let latency = fixture.backends.connection_pool_rows()[0][13].clone();
+    assert!(matches!(latency, Value::Int(1..)), "{latency:?}");
+    change(&fixture.config, |variables| variables.monitor_password = "wrong".into());
+    perform(&checks, Kind::Connect);
+    assert_eq!(errors(&checks, Kind::Ping), [None, None, None]);
+    let connects = errors(&checks, Kind::Connect);
+    assert!(connects[..2] == [None, None] && connects[2].as_ref().unwrap().contains("1045"), "{connects:?}");
+    assert_eq!((checks.counts(Kind::Connect), checks.counts(Kind::Ping)), ((2, 1), (3, 0)));
+    let row = &checks.log_rows(Kind::Connect)[0];
+    assert!(row.len() == 5 && matches!(row[3], Value::Int(1..)), "{row:?}");
+}
+
+#[test]
+fn who_answers_no_ping_is_shunned_and_who_refuses_the_monitor_is_not() {
+    let server = Server::new("0");
+    let fixture = Fixture::new(config(|variables| variables.monitor_ping_max_failures = 2), &[&server]);
+    let checks = fixture.checks();
+    let responds = || fixture.health.responds(&server.endpoint(), 2);
+    change(&fixture.config, |variables| variables.monitor_password = "wrong".into());
+    (0..3).for_each(|_| perform(&checks, Kind::Ping));
+    assert!(responds() && fixture.places(&server) == [1]);
+    server.service.stop(Duration::ZERO);
+    perform(&checks, Kind::Ping);
+    assert!(responds() && fixture.places(&server) == [1]);
+    perform(&checks, Kind::Ping);
+    assert!(!responds() && fixture.places(&server).is_empty());
+    let status = fixture.backends.connection_pool_rows()[0][3].clone();
+    assert_eq!(status, Value::Text("SHUNNED".into()));
+}
+
+#[test]
+fn late_replicas_leave_and_return() {
+    let server = Server::new("7");
+    let fixture = Fixture::new(config(|_| ()), &[]);
+    let port = server.address.port();
+    let servers = vec![ServerRow { port, max_replication_lag: 5, ..row(2, "127.0.0.1") }];
+    let loaded = ServersConfig { servers, replication: vec![pair(1, 2)], ..ServersConfig::default() };
+    fixture.backends.update(|hostgroups| hostgroups.load(&loaded));
+    let checks = fixture.checks();
+    let used = |value: Option<&'static str>| {
+        *server.script.value.lock() = value;
+        perform(&checks, Kind::ReplicationLag);
+        !fixture.places(&server).is_empty()
+    };
+    assert!(!used(Some("7")));
+    assert!(used(Some("5")));
+    assert!(!used(None), "NULL is taken for mysql-monitor_slave_lag_when_null");
+    *server.script.error.lock() = Some(SqlError::new(1227, "42000", "not allowed"));
+    assert!(!used(Some("0")), "an error says nothing");
+    *server.script.error.lock() = None;
+    assert!(used(Some("no row")), "it is nobody's replica");
+    change(&fixture.config, |variables| variables.monitor_replication_lag_heartbeat = "p.heartbeat".into());
+    assert!(!used(Some("9")));
+    assert!(server.script.statements.lock().last().unwrap().ends_with("FROM `p`.`heartbeat`"));
+    let lags: Vec<_> = checks.log_rows(Kind::ReplicationLag).into_iter().map(|row| row[4].clone()).collect();
+    let int = Value::Int;
+    assert_eq!(lags, [int(7), int(5), int(60), Value::Null, Value::Null, int(9)]);
+    checks.forget();
+    assert_eq!(fixture.places(&server), [2]);
+}
+
+#[test]
+fn servers_that_are_down_delay_no_other_however_many_they_are() {
+    let live = Server::new("0");
+    // Connections to it are established and never served.
+    let silent = TcpListener::bind("0.0.0.0:0").unwrap();
+    let config = config(|variables| {
+        variables.monitor_threads_max = 4;
+        variables.monitor_ping_interval = Duration::from_millis(20);
+        variables.monitor_connect_timeout = Duration::from_millis(1);
+    });
+    let fixture = Fixture::new(config, &[]);
+    let port = silent.local_addr().unwrap().port();
+    let mut servers: Vec<_> =
+        (1..=100).map(|last| ServerRow { port, ..row(1, &format!("127.0.1.{last}")) }).collect();
+    let load = |servers: &[ServerRow]| {
+        let loaded = ServersConfig { servers: servers.to_vec(), ..ServersConfig::default() };
+        fixture.backends.update(|hostgroups| hostgroups.load(&loaded));
+    };
+    load(&servers);
+    let monitor = fixture.monitor();
+    let pinged = || monitor.log_rows(Kind::Ping).into_iter().map(|row| row[0].clone());
+    let hosts = || {
+        let host = |value| match value {
+            Value::Text(host) => host,
+            other => panic!("{other:?}"),
+        };
+        pinged().map(host).collect::<BTreeSet<String>>()
+    };
+    eventually("a ping of each", || hosts().len() == 100);
+    change(&fixture.config, |variables| variables.monitor_connect_timeout = Duration::from_secs(600));
+    servers.push(ServerRow { port: live.address.port(), ..row(2, "127.0.0.1") });
+    load(&servers);
+    let here = Value::Text("127.0.0.1".into());
+    eventually("pings of the live server", || pinged().filter(|host| *host == here).count() > 5);
+    assert_eq!(fixture.places(&live), [2]);
+    let counters = monitor.counters();
+    let threads = counters.iter().filter(|(name, _)| name.starts_with("MySQL_Monitor_Workers"));
+    let threads: Vec<_> = threads.map(|(name, count)| (name.as_str(), *count)).collect();
+    let [(_, probing @ 1..=2), ("MySQL_Monitor_Workers_Aux", 2), (_, started)] = threads[..] else {
+        panic!("{threads:?}")
+    };
+    assert!(started >= probing + 2, "{threads:?}");
+    let stopping = Instant::now();
+    monitor.stop();
+    assert!(stopping.elapsed() < LONG, "stop waited for servers that are down");
+}
+
+#[test]
+fn what_checks_have_found_is_forgotten_without_checks() {
+    let server = Server::new("0");
+    let fixture = Fixture::new(config(|_| ()), &[&server]);
+    let endpoint = server.endpoint();
+    for _ in 0..3 {
+        fixture.health.note(&endpoint, Pong::Missed);
+    }
+    fixture.backends.set_latency(&endpoint, LONG);
+    let monitor = fixture.monitor();
+    change(&fixture.config, |variables| variables.monitor_enabled = false);
+    eventually("nothing is known", || {
+        fixture.health.responds(&endpoint, 3)
+            && fixture.backends.read(|hostgroups| hostgroups.latency(&endpoint).is_none())
+    });
+    drop(monitor);
 }

@@ -13,6 +13,7 @@ mod connections;
 #[path = "../support/daemon.rs"]
 mod daemon;
 mod limits;
+mod monitor;
 mod passwords;
 mod relay;
 mod results;
@@ -50,6 +51,7 @@ const CHECKS: &[Check] = &[
     ("the statement of a client that vanished is killed", limits::vanished_client),
     ("a user's max_connections", limits::limit_of_a_user),
     ("the process list says why a connection is kept", limits::process_list),
+    ("replicas that are late", monitor::replication_lag),
     ("settings follow their session", state::settings_follow_their_session),
     ("collations of any id", state::collations),
     ("schemas, however chosen", state::schemas),

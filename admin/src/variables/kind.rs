@@ -30,6 +30,8 @@ pub(super) enum Kind {
     Size(Field<usize>, RangeInclusive<u64>),
     Text(Field<String>),
     Secret(Field<String>),
+    /// `schema.table`, or nothing.
+    Table(Field<String>),
     /// List of `address:port` and paths; an empty one listens nowhere, where that is allowed.
     Interfaces {
         field: Field<String>,
@@ -75,6 +77,7 @@ impl VarDef {
                 format!("an integer from {} to {}", range.start(), range.end())
             }
             Kind::Text(_) | Kind::Secret(_) => "text".into(),
+            Kind::Table(_) => "a table such as percona.heartbeat, or nothing".into(),
             Kind::Interfaces { may_be_empty, .. } => {
                 let least = if *may_be_empty { "" } else { "one or more " };
                 format!("{least}addresses such as 0.0.0.0:6033 or paths of unix sockets, separated by ;")
@@ -95,7 +98,7 @@ impl VarDef {
             Kind::Seconds(field, _) => (field.get)(variables).as_secs().to_string(),
             Kind::Number(field, _) => (field.get)(variables).to_string(),
             Kind::Size(field, _) => (field.get)(variables).to_string(),
-            Kind::Text(field) | Kind::Secret(field) | Kind::Interfaces { field, .. } => {
+            Kind::Text(field) | Kind::Secret(field) | Kind::Table(field) | Kind::Interfaces { field, .. } => {
                 (field.get)(variables).clone()
             }
             Kind::Credentials(field) => {
@@ -131,6 +134,12 @@ impl VarDef {
                 *(field.set)(variables) = usize::try_from(parse_in(text, range)?).ok()?;
             }
             Kind::Text(field) | Kind::Secret(field) => *(field.set)(variables) = text.into(),
+            Kind::Table(field) => {
+                if !text.is_empty() {
+                    parse_table(text)?;
+                }
+                *(field.set)(variables) = text.into();
+            }
             Kind::Interfaces { field, may_be_empty } => {
                 if parse_interfaces(text).ok()?.is_empty() && !may_be_empty {
                     return None;
@@ -168,6 +177,16 @@ fn parse_bool(text: &str) -> Option<bool> {
 
 fn parse_in(text: &str, range: &RangeInclusive<u64>) -> Option<u64> {
     text.parse().ok().filter(|value| range.contains(value))
+}
+
+/// Schema and table of a text such as percona.heartbeat. Either may be in backticks, and holds letters, digits, `_`, `$` and `-`.
+pub fn parse_table(text: &str) -> Option<(&str, &str)> {
+    let (schema, table) = text.split_once('.')?;
+    let name =
+        |part: &str| part.chars().all(|c| c.is_alphanumeric() || "_$-".contains(c)) && !part.is_empty();
+    let bare = |part| str::strip_prefix(part, '`').and_then(|part| part.strip_suffix('`')).unwrap_or(part);
+    let (schema, table) = (bare(schema), bare(table));
+    (name(schema) && name(table)).then_some((schema, table))
 }
 
 /// `user:password` pairs; passwords may contain `:` but not `;`.

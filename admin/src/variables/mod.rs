@@ -146,10 +146,18 @@ pub struct Variables {
     pub monitor_password: String,
     /// mysql-monitor_history (ms)
     pub monitor_history: Duration,
+    /// mysql-monitor_connect_interval (ms)
+    pub monitor_connect_interval: Duration,
     /// mysql-monitor_connect_timeout (ms)
     pub monitor_connect_timeout: Duration,
     /// mysql-monitor_ping_interval (ms): idle monitor connections are kept ten times as long
     pub monitor_ping_interval: Duration,
+    /// mysql-monitor_ping_timeout (ms)
+    pub monitor_ping_timeout: Duration,
+    /// mysql-monitor_ping_max_failures
+    pub monitor_ping_max_failures: u32,
+    /// mysql-monitor_wait_timeout: monitor connections set their wait_timeout
+    pub monitor_wait_timeout: bool,
     /// mysql-monitor_read_only_interval (ms)
     pub monitor_read_only_interval: Duration,
     /// mysql-monitor_read_only_timeout (ms)
@@ -158,6 +166,22 @@ pub struct Variables {
     pub monitor_read_only_max_timeout_count: u32,
     /// mysql-monitor_writer_is_also_reader
     pub monitor_writer_is_also_reader: bool,
+    /// mysql-monitor_replication_lag_interval (ms)
+    pub monitor_replication_lag_interval: Duration,
+    /// mysql-monitor_replication_lag_timeout (ms)
+    pub monitor_replication_lag_timeout: Duration,
+    /// mysql-monitor_replication_lag_count
+    pub monitor_replication_lag_count: u32,
+    /// mysql-monitor_replication_lag_group_by_host: stored, without effect: a server is asked once for all its hostgroups
+    pub monitor_replication_lag_group_by_host: bool,
+    /// mysql-monitor_replication_lag_use_percona_heartbeat: `schema.table`, or empty
+    pub monitor_replication_lag_heartbeat: String,
+    /// mysql-monitor_slave_lag_when_null, seconds
+    pub monitor_slave_lag_when_null: u32,
+    /// mysql-monitor_threads_min
+    pub monitor_threads_min: usize,
+    /// mysql-monitor_threads_queue_maxsize: stored, without effect
+    pub monitor_threads_queue_maxsize: usize,
     /// mysql-monitor_threads_max
     pub monitor_threads_max: usize,
     /// mysql-monitor_local_dns_cache_ttl (ms); 0 disables the cache
@@ -220,12 +244,24 @@ impl Default for Variables {
             monitor_username: "monitor".into(),
             monitor_password: "monitor".into(),
             monitor_history: ms(7_200_000),
+            monitor_connect_interval: ms(120_000),
             monitor_connect_timeout: ms(600),
             monitor_ping_interval: ms(8_000),
+            monitor_ping_timeout: ms(1_000),
+            monitor_ping_max_failures: 3,
+            monitor_wait_timeout: true,
             monitor_read_only_interval: ms(1_000),
             monitor_read_only_timeout: ms(800),
             monitor_read_only_max_timeout_count: 3,
             monitor_writer_is_also_reader: true,
+            monitor_replication_lag_interval: ms(10_000),
+            monitor_replication_lag_timeout: ms(1_000),
+            monitor_replication_lag_count: 1,
+            monitor_replication_lag_group_by_host: false,
+            monitor_replication_lag_heartbeat: String::new(),
+            monitor_slave_lag_when_null: 60,
+            monitor_threads_min: 8,
+            monitor_threads_queue_maxsize: 128,
             monitor_threads_max: 128,
             dns_cache_ttl: ms(300_000),
             dns_cache_refresh_interval: ms(60_000),

@@ -156,6 +156,11 @@ pub const VARIABLES: &[VarDef] = &[
         "How long a transaction may be open.",
     ),
     var(
+        "mysql-monitor_connect_interval",
+        Kind::Millis(field!(monitor_connect_interval), 100..=WEEK_MS),
+        "How often a new connection to each server is tried.",
+    ),
+    var(
         "mysql-monitor_connect_timeout",
         Kind::Millis(field!(monitor_connect_timeout), 100..=600_000),
         "Time for the monitor to connect to a server.",
@@ -192,6 +197,16 @@ pub const VARIABLES: &[VarDef] = &[
         "How often servers are pinged; idle monitor connections are kept ten times as long.",
     ),
     var(
+        "mysql-monitor_ping_max_failures",
+        Kind::Number(field!(monitor_ping_max_failures), 1..=1_000_000),
+        "Pings in a row without answer after which a server is shunned and loses its connections.",
+    ),
+    var(
+        "mysql-monitor_ping_timeout",
+        Kind::Millis(field!(monitor_ping_timeout), 100..=600_000),
+        "Time for the answer to a ping.",
+    ),
+    var(
         "mysql-monitor_read_only_interval",
         Kind::Millis(field!(monitor_read_only_interval), 100..=WEEK_MS),
         "How often read_only is checked.",
@@ -207,11 +222,56 @@ pub const VARIABLES: &[VarDef] = &[
         "Time for one read_only check.",
     ),
     var(
+        "mysql-monitor_replication_lag_count",
+        Kind::Number(field!(monitor_replication_lag_count), 1..=10),
+        "Checks in a row that must find a replica late before it is shunned.",
+    ),
+    var(
+        "mysql-monitor_replication_lag_group_by_host",
+        Kind::Bool(field!(monitor_replication_lag_group_by_host)),
+        "Stored for compatibility; a server in several hostgroups is always asked once.",
+    ),
+    var(
+        "mysql-monitor_replication_lag_interval",
+        Kind::Millis(field!(monitor_replication_lag_interval), 100..=WEEK_MS),
+        "How often replicas with max_replication_lag are asked how late they are.",
+    ),
+    var(
+        "mysql-monitor_replication_lag_timeout",
+        Kind::Millis(field!(monitor_replication_lag_timeout), 100..=600_000),
+        "Time for one replication lag check.",
+    ),
+    var(
+        "mysql-monitor_replication_lag_use_percona_heartbeat",
+        Kind::Table(field!(monitor_replication_lag_heartbeat)),
+        "Table that pt-heartbeat keeps, to tell the lag instead of the replica's status.",
+    ),
+    var(
+        "mysql-monitor_slave_lag_when_null",
+        Kind::Number(field!(monitor_slave_lag_when_null), 0..=604_800),
+        "What to take an unknown lag for, in seconds: that of a replica that does not replicate.",
+    ),
+    var(
         "mysql-monitor_threads_max",
         Kind::Size(field!(monitor_threads_max), 4..=1_024),
         "Most threads that check servers at a time.",
     ),
+    var(
+        "mysql-monitor_threads_min",
+        Kind::Size(field!(monitor_threads_min), 2..=256),
+        "Threads that stay when there is nothing to check.",
+    ),
+    var(
+        "mysql-monitor_threads_queue_maxsize",
+        Kind::Size(field!(monitor_threads_queue_maxsize), 16..=1_024),
+        "Stored for compatibility; at most one check of each kind is queued for a server.",
+    ),
     var("mysql-monitor_username", Kind::Text(field!(monitor_username)), "User the monitor logs in as."),
+    var(
+        "mysql-monitor_wait_timeout",
+        Kind::Bool(field!(monitor_wait_timeout)),
+        "Whether servers are told to close monitor connections that nobody uses any more.",
+    ),
     var(
         "mysql-monitor_writer_is_also_reader",
         Kind::Bool(field!(monitor_writer_is_also_reader)),

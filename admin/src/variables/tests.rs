@@ -18,6 +18,7 @@ fn each_variable_writes_its_own_field_only() {
         "true",
         "2",
         "7",
+        "17",
         "1",
         "4321",
         "9999",
@@ -25,6 +26,7 @@ fn each_variable_writes_its_own_field_only() {
         "ipv6",
         "127.0.0.9:77",
         "a:b",
+        "a.b",
     ];
     for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
         let mut changed = Variables::default();
@@ -57,6 +59,12 @@ fn values_outside_the_range_change_nothing() {
         ("mysql-resolution_family", &["ipv5", ""]),
         ("mysql-default_authentication_plugin", &["sha256_password"]),
         ("mysql-monitor_dns_server", &["127.0.0.1", "ns.example:53"]),
+        ("mysql-monitor_replication_lag_count", &["0", "11"]),
+        (
+            "mysql-monitor_replication_lag_use_percona_heartbeat",
+            &["heartbeat", "a.b.c", "a.", "a.b; DROP TABLE t", "`a.b"],
+        ),
+        ("mysql-monitor_slave_lag_when_null", &["604801"]),
         ("mysql-interfaces", &["6033"]),
         ("admin-mysql_ifaces", &["", ";"]),
         ("admin-admin_credentials", &["", "admin", ":x"]),
