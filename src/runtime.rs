@@ -145,6 +145,16 @@ pub fn live_tables(
             ddl::RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS,
             rows::runtime_mysql_aws_rds_bgd_hostgroups_rows,
         ),
+        of_hostgroups(
+            "runtime_mysql_hostgroup_attributes",
+            ddl::RUNTIME_MYSQL_HOSTGROUP_ATTRIBUTES,
+            rows::runtime_mysql_hostgroup_attributes_rows,
+        ),
+        of_hostgroups(
+            "runtime_mysql_servers_ssl_params",
+            ddl::RUNTIME_MYSQL_SERVERS_SSL_PARAMS,
+            rows::runtime_mysql_servers_ssl_params_rows,
+        ),
         LiveTable {
             name: "stats_mysql_connection_pool",
             schema: Schema::Stats,

@@ -2,6 +2,10 @@
 //!
 //! One column per line, since SHOW CREATE TABLE prints them as they are.
 
+mod attributes;
+
+pub use attributes::*;
+
 /// mysql_servers and its runtime form, which has one more status.
 macro_rules! servers {
     ($name:literal, $statuses:literal) => {

@@ -6,6 +6,7 @@
 
 mod access;
 mod answer;
+mod attributes;
 mod beginning;
 mod catalog;
 mod command;

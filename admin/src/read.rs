@@ -2,7 +2,8 @@
 
 use crate::query_rules;
 use crate::rows::{
-    BgdHostgroupRow, ConfiguredStatus, ReplicationHostgroupRow, ServerRow, ServersConfig, UserRow,
+    BgdHostgroupRow, ConfiguredStatus, HostgroupAttributesRow, ReplicationHostgroupRow, ServerRow,
+    ServerSslParamsRow, ServersConfig, UserRow,
 };
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -21,6 +22,18 @@ pub(crate) fn servers(conn: &Connection) -> Result<ServersConfig, SqlError> {
         servers: table(conn, "mysql_servers", "hostgroup_id, hostname, port", server)?,
         replication: table(conn, "mysql_replication_hostgroups", "writer_hostgroup", replication_hostgroup)?,
         bgd: table(conn, "mysql_aws_rds_bgd_hostgroups", "writer_hostgroup", bgd_hostgroup)?,
+        hostgroup_attributes: table(
+            conn,
+            "mysql_hostgroup_attributes",
+            "hostgroup_id",
+            HostgroupAttributesRow::read,
+        )?,
+        ssl_params: table(
+            conn,
+            "mysql_servers_ssl_params",
+            "hostname, port, username",
+            ServerSslParamsRow::read,
+        )?,
     })
 }
 
@@ -184,7 +197,7 @@ impl Cells<'_> {
         text.ok_or_else(|| self.refuse(column, ValueRef::Null, "not text"))
     }
 
-    fn hostname(&self, column: &str) -> Result<String, SqlError> {
+    pub(crate) fn hostname(&self, column: &str) -> Result<String, SqlError> {
         let text = self.text(column)?;
         match text.trim() {
             "" => Err(self.refuse(column, self.value(column)?, "not a host name")),

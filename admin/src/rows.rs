@@ -1,5 +1,6 @@
 //! Typed rows of the configuration tables.
 
+pub use crate::attributes::{HostgroupAttributesRow, ServerSslParamsRow, ServersDefaults};
 pub use crate::query_rules::{FastRoutingRow, QueryRuleRow, QueryRulesConfig};
 
 /// A row of mysql_servers.
@@ -109,6 +110,10 @@ pub struct ServersConfig {
     pub replication: Vec<ReplicationHostgroupRow>,
     /// mysql_aws_rds_bgd_hostgroups
     pub bgd: Vec<BgdHostgroupRow>,
+    /// mysql_hostgroup_attributes
+    pub hostgroup_attributes: Vec<HostgroupAttributesRow>,
+    /// mysql_servers_ssl_params
+    pub ssl_params: Vec<ServerSslParamsRow>,
 }
 
 /// A row of mysql_users.

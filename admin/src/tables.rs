@@ -38,6 +38,12 @@ pub(crate) const TABLES: &[TableDef] = &[
         ddl: ddl::MYSQL_AWS_RDS_BGD_HOSTGROUPS,
         group: Group::Servers,
     },
+    TableDef {
+        name: "mysql_hostgroup_attributes",
+        ddl: ddl::MYSQL_HOSTGROUP_ATTRIBUTES,
+        group: Group::Servers,
+    },
+    TableDef { name: "mysql_servers_ssl_params", ddl: ddl::MYSQL_SERVERS_SSL_PARAMS, group: Group::Servers },
     TableDef { name: "mysql_users", ddl: ddl::MYSQL_USERS, group: Group::Users },
     TableDef { name: "mysql_query_rules", ddl: ddl::MYSQL_QUERY_RULES, group: Group::QueryRules },
     TableDef {

@@ -23,5 +23,6 @@ pub fn config() -> ServersConfig {
         servers: vec![server(10, "db.x"), server(20, "r1.x")],
         replication: vec![pair(10, 20)],
         bgd: vec![row()],
+        ..ServersConfig::default()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Deployment, Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
 use admin::rows::{BgdHostgroupRow, ServerRow, ServersConfig};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 impl Hostgroups {
@@ -15,6 +16,7 @@ impl Hostgroups {
         self.load_servers(&config.servers, &mut ignored);
         self.load_replication(config, &mut ignored);
         self.load_deployments(&config.bgd, &mut ignored);
+        self.load_attributes(config, &mut ignored);
         self.generation += 1;
         ignored
     }
@@ -70,6 +72,24 @@ impl Hostgroups {
                 self.replication.push(row.clone());
             }
         }
+    }
+
+    fn load_attributes(&mut self, config: &ServersConfig, ignored: &mut Vec<String>) {
+        let rows = config.hostgroup_attributes.iter();
+        self.attributes = rows.map(|row| (row.hostgroup_id, row.clone())).collect();
+        self.ssl_params.clear();
+        for row in &config.ssl_params {
+            let endpoint = Endpoint::new(&row.hostname, row.port);
+            match self.ssl_params.entry((endpoint, row.username.clone())) {
+                Entry::Vacant(entry) => drop(entry.insert(row.clone())),
+                Entry::Occupied(entry) => ignored.push(format!(
+                    "mysql_servers_ssl_params: {} is there twice for user '{}'; the first row is used",
+                    entry.key().0,
+                    row.username.escape_debug()
+                )),
+            }
+        }
+        ignored.extend(self.attributes.values().flat_map(|row| row.servers_defaults().1));
     }
 
     fn load_deployments(&mut self, rows: &[BgdHostgroupRow], ignored: &mut Vec<String>) {

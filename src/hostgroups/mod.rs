@@ -9,7 +9,9 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use admin::rows::{BgdHostgroupRow, ReplicationHostgroupRow, ServerRow};
+use admin::rows::{
+    BgdHostgroupRow, HostgroupAttributesRow, ReplicationHostgroupRow, ServerRow, ServerSslParamsRow,
+};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -112,6 +114,9 @@ pub struct Hostgroups {
     latencies: HashMap<Endpoint, Duration>,
     /// mysql-default_max_latency_ms, as of the last ping.
     default_max_latency: Duration,
+    attributes: BTreeMap<HostgroupId, HostgroupAttributesRow>,
+    /// By server and user name; an empty name stands for any.
+    ssl_params: BTreeMap<(Endpoint, String), ServerSslParamsRow>,
     generation: u64,
 }
 
@@ -147,6 +152,14 @@ impl Hostgroups {
     /// Deployments by writer hostgroup.
     pub fn deployments(&self) -> &BTreeMap<HostgroupId, Deployment> {
         &self.deployments
+    }
+    /// The hostgroups that mysql_hostgroup_attributes has a row for.
+    pub fn attributes(&self) -> &BTreeMap<HostgroupId, HostgroupAttributesRow> {
+        &self.attributes
+    }
+    /// The rows of mysql_servers_ssl_params by server and user name; an empty name stands for any.
+    pub fn ssl_params(&self) -> &BTreeMap<(Endpoint, String), ServerSslParamsRow> {
+        &self.ssl_params
     }
     /// Publishes a deployment's status. A deployment that LOAD removed meanwhile has none to publish.
     pub fn set_bgd_status(&mut self, writer_hostgroup: HostgroupId, status: BgdStatus) {

@@ -78,12 +78,21 @@ impl Hostgroups {
             self.retire(reader, endpoint);
         }
     }
-    /// Adds the green writer to its hostgroup if no row but OFFLINE_HARD is there with default attributes. True if added.
+    /// Adds the green writer to its hostgroup if no row but OFFLINE_HARD is there, with what servers_defaults of the hostgroup
+    /// says and defaults for the rest. True if added.
     pub fn add_green_writer(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
         if self.present(hostgroup, endpoint).is_some() {
             return false;
         }
+        let attributes = self.attributes.get(&hostgroup);
+        let defaults = attributes.map(|row| row.servers_defaults().0).unwrap_or_default();
         let row = ServerRow::new(hostgroup, &*endpoint.host, endpoint.port);
+        let row = ServerRow {
+            weight: defaults.weight.unwrap_or(row.weight),
+            max_connections: defaults.max_connections.unwrap_or(row.max_connections),
+            use_ssl: defaults.use_ssl.unwrap_or(row.use_ssl),
+            ..row
+        };
         self.put(hostgroup, endpoint, row, ServerStatus::Online);
         true
     }

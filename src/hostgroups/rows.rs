@@ -2,6 +2,7 @@
 
 use super::Hostgroups;
 use admin::Value;
+use admin::rows::{HostgroupAttributesRow, ServerSslParamsRow};
 
 /// runtime_mysql_servers: hostgroup_id, hostname, port, gtid_port, status, weight, compression, max_connections,
 /// max_replication_lag, use_ssl, max_latency_ms, comment; ordered by the first three.
@@ -67,6 +68,16 @@ pub fn runtime_mysql_aws_rds_bgd_hostgroups_rows(hostgroups: &Hostgroups) -> Vec
             ]
         })
         .collect()
+}
+
+/// runtime_mysql_hostgroup_attributes
+pub fn runtime_mysql_hostgroup_attributes_rows(hostgroups: &Hostgroups) -> Vec<Vec<Value>> {
+    hostgroups.attributes().values().map(HostgroupAttributesRow::values).collect()
+}
+
+/// runtime_mysql_servers_ssl_params
+pub fn runtime_mysql_servers_ssl_params_rows(hostgroups: &Hostgroups) -> Vec<Vec<Value>> {
+    hostgroups.ssl_params().values().map(ServerSslParamsRow::values).collect()
 }
 
 fn int(number: impl Into<i64>) -> Value {

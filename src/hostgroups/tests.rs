@@ -3,7 +3,7 @@ use super::*;
 use crate::testing::{pair, server as row};
 use ServerStatus::*;
 use admin::Value;
-use admin::rows::{ConfiguredStatus, ServersConfig};
+use admin::rows::{ConfiguredStatus, HostgroupAttributesRow, ServerSslParamsRow, ServersConfig};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -29,9 +29,18 @@ fn bgd(writer_hostgroup: HostgroupId, reader_hostgroup: HostgroupId) -> BgdHostg
     }
 }
 
+fn defaults(hostgroup: HostgroupId, json: &str) -> HostgroupAttributesRow {
+    HostgroupAttributesRow { servers_defaults: json.into(), ..HostgroupAttributesRow::new(hostgroup) }
+}
+
 fn loaded(servers: Vec<ServerRow>) -> Hostgroups {
     let mut hostgroups = Hostgroups::default();
-    let config = ServersConfig { servers, replication: vec![pair(WRITER, READER)], bgd: vec![bgd(1, 2)] };
+    let config = ServersConfig {
+        servers,
+        replication: vec![pair(WRITER, READER)],
+        bgd: vec![bgd(1, 2)],
+        ..ServersConfig::default()
+    };
     assert_eq!(hostgroups.load(&config), Vec::<String>::new());
     hostgroups
 }
@@ -104,8 +113,11 @@ fn load_reports_incompatible_and_doubled_rows() {
         servers: vec![row(1, "a"), ServerRow { weight: 9, ..row(1, " a ") }],
         replication: vec![pair(1, 2), pair(2, 3)],
         bgd: vec![bgd(4, 5), bgd(5, 6)],
+        hostgroup_attributes: vec![defaults(3, "[]")],
+        ssl_params: vec![ServerSslParamsRow::new("a", 1), ServerSslParamsRow::new(" a", 1)],
     });
-    assert_eq!(ignored.len(), 3, "{ignored:?}");
+    assert_eq!(ignored.len(), 5, "{ignored:?}");
+    assert!(ignored[3].contains("a:1") && ignored[4].contains("hostgroup 3"), "{ignored:?}");
     assert!(ignored[0].contains("a:3306") && ignored[1].contains("writer_hostgroup 2"), "{ignored:?}");
     assert!(ignored[2].contains("mysql_aws_rds_bgd_hostgroups"), "{ignored:?}");
     assert_eq!(hostgroups.replication(), [pair(1, 2)]);
@@ -338,7 +350,7 @@ fn one_result_reaches_every_pair() {
     hostgroups.load(&ServersConfig {
         servers: vec![row(1, "a"), row(4, "a"), row(6, "b")],
         replication: vec![pair(1, 2), pair(3, 4), pair(5, 6)],
-        bgd: vec![],
+        ..ServersConfig::default()
     });
     assert_eq!(hostgroups.apply_read_only(&at("a"), true, true).len(), 1);
     assert_eq!(hostgroups.apply_read_only(&at("a"), false, true).len(), 2);
@@ -390,6 +402,18 @@ fn green_writer_is_added_once() {
     }
     assert_eq!(hostgroups.server(3, &at("hard")).unwrap().row.weight, 1);
     assert_eq!(hostgroups.server(3, &at("new")).unwrap().row.max_connections, 1000);
+}
+
+#[test]
+fn a_green_writer_has_what_servers_defaults_says() {
+    let attributes = defaults(3, "  {\"weight\": 0, \"use_ssl\": 1, \"max_connections\": \"many\"} ");
+    let mut hostgroups = Hostgroups::default();
+    let config = ServersConfig { hostgroup_attributes: vec![attributes], ..ServersConfig::default() };
+    assert_eq!(hostgroups.load(&config).len(), 1);
+    assert!(hostgroups.add_green_writer(3, &at("g")) && hostgroups.add_green_writer(4, &at("g")));
+    let of = |id: HostgroupId| &hostgroups.server(id, &at("g")).unwrap().row;
+    assert_eq!(*of(3), ServerRow { weight: 0, use_ssl: true, ..row(3, "g") });
+    assert_eq!(*of(4), row(4, "g"));
 }
 
 #[test]

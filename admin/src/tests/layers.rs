@@ -66,6 +66,30 @@ fn load_servers_publishes_typed_rows_in_one_set() {
 }
 
 #[test]
+fn attributes_and_tls_parameters_are_published_with_the_servers() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_hostgroup_attributes (hostgroup_id, autocommit, servers_defaults) VALUES (3, 0, ' {\"weight\":5} '), (4, -1, '')");
+    f.ok("INSERT INTO mysql_servers_ssl_params (hostname, ssl_ca) VALUES (' a ', '/ca.pem')");
+    f.ok("LOAD MYSQL SERVERS TO RUNTIME");
+    let sets = f.daemon.servers();
+    let [set] = sets.as_slice() else { panic!("{sets:?}") };
+    let third = rows::HostgroupAttributesRow {
+        autocommit: Some(false),
+        servers_defaults: " {\"weight\":5} ".into(),
+        ..rows::HostgroupAttributesRow::new(3)
+    };
+    assert_eq!(set.hostgroup_attributes, [third, rows::HostgroupAttributesRow::new(4)]);
+    let params =
+        rows::ServerSslParamsRow { ssl_ca: "/ca.pem".into(), ..rows::ServerSslParamsRow::new("a", 3306) };
+    assert_eq!(set.ssl_params, [params]);
+    // Rows are shown as they would be written.
+    let shown = set.hostgroup_attributes[1].values();
+    let row = f.one("SELECT * FROM mysql_hostgroup_attributes WHERE hostgroup_id = 4");
+    assert_eq!(shown.len(), row.split('|').count());
+    assert_eq!(shown[2], Value::Int(-1));
+}
+
+#[test]
 fn a_row_that_cannot_be_typed_refuses_the_whole_load() {
     let f = fixture();
     f.ok("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'good')");

@@ -138,6 +138,8 @@ impl Fixture {
             ("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, servers),
             ("runtime_mysql_replication_hostgroups", ddl::RUNTIME_MYSQL_REPLICATION_HOSTGROUPS, vec![]),
             ("runtime_mysql_aws_rds_bgd_hostgroups", ddl::RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS, bgd),
+            ("runtime_mysql_hostgroup_attributes", ddl::RUNTIME_MYSQL_HOSTGROUP_ATTRIBUTES, vec![]),
+            ("runtime_mysql_servers_ssl_params", ddl::RUNTIME_MYSQL_SERVERS_SSL_PARAMS, vec![]),
             ("runtime_mysql_query_rules", ddl::RUNTIME_MYSQL_QUERY_RULES, vec![]),
             ("runtime_mysql_query_rules_fast_routing", ddl::RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING, vec![]),
         ];
