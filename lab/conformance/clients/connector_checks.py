@@ -6,10 +6,11 @@ import mysql.connector
 from mysql.connector.constants import ClientFlag
 
 import dbapi  # noqa: F401 (importing it registers its checks)
+import driver
 from common import check, main, plain, rows
 
 
-class Driver:
+class Driver(driver.Driver):
     """mysql-connector-python for the shared checks."""
 
     has_prepared = True
@@ -46,9 +47,6 @@ class Driver:
         connection = mysql.connector.connect(**arguments)
         connection.conformance_statements = {}
         return connection
-
-    def close(self, connection):
-        connection.close()
 
     def abandon(self, connection):
         """Closes the socket in the middle of a result."""
@@ -109,12 +107,6 @@ class Driver:
         if kind == "tuple":
             return connection.cursor(buffered=True)
         return connection.cursor(dictionary=kind in ("dict", "unbuffered_dict"), buffered=kind == "dict")
-
-    def callproc(self, cursor, name, arguments):
-        cursor.callproc(name, arguments)
-
-    def execute_multi(self, cursor, sql):
-        cursor.execute(sql)
 
     def all_sets(self, cursor):
         stored = [rows(result.fetchall()) for result in getattr(cursor, "stored_results", lambda: ())()]

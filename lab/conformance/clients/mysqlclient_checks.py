@@ -10,14 +10,15 @@ from MySQLdb.constants import CLIENT
 
 import dbapi  # noqa: F401 (importing it registers its checks)
 from common import check, main, plain, rows
+from driver import MySQLdbLike
 
 NO_MORE_RESULTS = -1
 
 
-class Driver:
+class Driver(MySQLdbLike):
     """mysqlclient for the shared checks."""
 
-    has_prepared = False
+    cursors = MySQLdb.cursors
     errors = (MySQLdb.Error, OSError, LookupError)  # the last is of a character set that Python does not know
 
     def connect(self, config, options):
@@ -47,15 +48,9 @@ class Driver:
         connection.set_character_set(options.get("charset", "utf8mb4"))
         return connection
 
-    def close(self, connection):
-        connection.close()
-
     def abandon(self, connection):
         """Shuts the socket down in the middle of a result: the library itself would read the rest before it closes."""
         socket.socket(fileno=os.dup(connection.fileno())).shutdown(socket.SHUT_RDWR)
-
-    def error(self, error):
-        return plain(error.args)
 
     def query(self, connection, sql):
         outcome = []
@@ -84,42 +79,8 @@ class Driver:
         _mysql.connection.query(connection, sql.encode())
         return _mysql.connection.store_result(connection).fetch_row(0, 0)[0][0]
 
-    def cursor(self, connection, kind="tuple"):
-        classes = {
-            "tuple": MySQLdb.cursors.Cursor, "dict": MySQLdb.cursors.DictCursor,
-            "unbuffered": MySQLdb.cursors.SSCursor, "unbuffered_dict": MySQLdb.cursors.SSDictCursor,
-        }
-        return connection.cursor(classes[kind])
-
-    def callproc(self, cursor, name, arguments):
-        cursor.callproc(name, arguments)
-
-    def execute_multi(self, cursor, sql):
-        cursor.execute(sql)
-
-    def all_sets(self, cursor):
-        sets = [[cursor.rowcount, rows(cursor.fetchall())]]
-        while cursor.nextset():
-            sets.append([cursor.rowcount, rows(cursor.fetchall())])
-        return sets
-
-    def thread_id(self, connection):
-        return connection.thread_id()
-
-    def server_version(self, connection):
-        return connection.get_server_info()
-
     def ping(self, connection):
         connection.ping()
-
-    def select_db(self, connection, name):
-        connection.select_db(name)
-
-    def autocommit(self, connection, on):
-        connection.autocommit(on)
-
-    def get_autocommit(self, connection):
-        return connection.get_autocommit()
 
 
 @check("commands.change_user_by_the_c_library")

@@ -5,12 +5,13 @@ from pymysql.constants import CLIENT, COMMAND
 
 import dbapi  # noqa: F401 (importing it registers its checks)
 from common import check, main, plain, rows
+from driver import MySQLdbLike
 
 
-class Driver:
+class Driver(MySQLdbLike):
     """PyMySQL for the shared checks."""
 
-    has_prepared = False
+    cursors = pymysql.cursors
     errors = (pymysql.Error, OSError)
 
     def connect(self, config, options):
@@ -39,12 +40,6 @@ class Driver:
         else:
             arguments["ssl_disabled"] = True
         return pymysql.connect(**arguments)
-
-    def close(self, connection):
-        connection.close()
-
-    def error(self, error):
-        return plain(error.args)
 
     def query(self, connection, sql):
         outcome = []
@@ -80,49 +75,12 @@ class Driver:
         connection.query(sql)
         return connection._result.rows[0][0]
 
-    def cursor(self, connection, kind="tuple"):
-        classes = {
-            "tuple": pymysql.cursors.Cursor, "dict": pymysql.cursors.DictCursor,
-            "unbuffered": pymysql.cursors.SSCursor, "unbuffered_dict": pymysql.cursors.SSDictCursor,
-        }
-        return connection.cursor(classes[kind])
-
-    def thread_id(self, connection):
-        return connection.thread_id()
-
-    def server_version(self, connection):
-        return connection.get_server_info()
-
     def ping(self, connection):
         connection.ping(reconnect=False)
-
-    def select_db(self, connection, name):
-        connection.select_db(name)
-
-    def kill(self, connection, thread_id):
-        connection.kill(thread_id)
 
     def abandon(self, connection):
         """Closes the socket in the middle of a result."""
         connection._force_close()
-
-    def callproc(self, cursor, name, arguments):
-        cursor.callproc(name, arguments)
-
-    def execute_multi(self, cursor, sql):
-        cursor.execute(sql)
-
-    def all_sets(self, cursor):
-        sets = [[cursor.rowcount, rows(cursor.fetchall())]]
-        while cursor.nextset():
-            sets.append([cursor.rowcount, rows(cursor.fetchall())])
-        return sets
-
-    def autocommit(self, connection, on):
-        connection.autocommit(on)
-
-    def get_autocommit(self, connection):
-        return connection.get_autocommit()
 
 
 def command(connection, number, argument=b""):
