@@ -22,8 +22,6 @@ use wire::{SqlError, WireError};
 
 const LONG: Duration = Duration::from_secs(10);
 
-type Attributes = Vec<(String, String)>;
-
 /// What a fake MySQL server does and has seen.
 #[derive(Default)]
 struct Script {
@@ -33,7 +31,7 @@ struct Script {
     hang: Mutex<bool>,
     released: Condvar,
     statements: Mutex<Vec<String>>,
-    logins: Mutex<Vec<(String, Attributes)>>,
+    logins: Mutex<Vec<(String, Vec<u8>)>>,
     sockets: Mutex<Vec<Socket>>,
 }
 
@@ -160,7 +158,7 @@ mod connections {
         let logins = server.script.logins.lock();
         let [(user, attributes)] = &logins[..] else { panic!("{} logins", logins.len()) };
         assert_eq!(user, "monitor");
-        assert!(attributes.contains(&("program_name".into(), "pointsman_monitor".into())));
+        assert_eq!(attributes, b"\x0cprogram_name\x11pointsman_monitor");
     }
 
     #[test]

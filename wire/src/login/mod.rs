@@ -85,8 +85,8 @@ pub struct Login {
     pub collation: u16,
     /// What was learned of the password.
     pub secret: Secret,
-    /// Connection attributes the client sent.
-    pub attributes: Vec<(String, String)>,
+    /// Connection attributes as the client sent them: name, value, name, value, each with its length before it.
+    pub attributes: Vec<u8>,
     /// The challenge in the greeting, for a change of user.
     pub nonce: [u8; NONCE],
 }

@@ -26,7 +26,7 @@ pub(super) struct ClientResponse {
     pub(super) database: Option<String>,
     /// The client's plugin by name; `None` for clients that know only mysql_native_password.
     pub(super) plugin: Option<Vec<u8>>,
-    attributes: Vec<(String, String)>,
+    attributes: Vec<u8>,
     /// What compresses the connection once the login is done.
     pub(super) compression: Option<Algorithm>,
 }
@@ -109,24 +109,15 @@ fn compression(
     }
 }
 
-fn attributes(
-    fields: &mut Fields<'_>,
-    capabilities: CapabilityFlags,
-) -> Result<Vec<(String, String)>, WireError> {
-    let mut attributes = Vec::new();
+/// Connection attributes, as they came.
+fn attributes(fields: &mut Fields<'_>, capabilities: CapabilityFlags) -> Result<Vec<u8>, WireError> {
     if !capabilities.contains(CapabilityFlags::CLIENT_CONNECT_ATTRS) || fields.is_empty() {
-        return Ok(attributes);
+        return Ok(Vec::new());
     }
-    let bytes = fields.lenenc_bytes()?;
-    if bytes.len() > MAX_ATTRIBUTES {
-        return Err(WireError::TooLarge { limit: MAX_ATTRIBUTES });
+    match fields.lenenc_bytes()? {
+        bytes if bytes.len() > MAX_ATTRIBUTES => Err(WireError::TooLarge { limit: MAX_ATTRIBUTES }),
+        bytes => Ok(bytes.to_vec()),
     }
-    let mut fields = Fields::new(bytes);
-    // mysql-connector-python counts characters, not bytes, so that the last attribute may be cut short. Servers do not mind.
-    while let (Ok(name), Ok(value)) = (fields.lenenc_bytes(), fields.lenenc_bytes()) {
-        attributes.push((text(name), text(value)));
-    }
-    Ok(attributes)
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -167,7 +158,7 @@ mod tests {
         assert_eq!(parsed.plugin.as_deref(), Some(&b"caching_sha2_password"[..]));
         let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
-        assert_eq!(login.attributes, [("os".to_owned(), "vm".to_owned())]);
+        assert_eq!(login.attributes, b"\x02os\x02vm");
     }
 
     #[test]
@@ -202,10 +193,11 @@ mod tests {
     }
 
     #[test]
-    fn of_attributes_that_are_cut_short_the_whole_ones_are_read() {
+    fn attributes_may_be_cut_short() {
         let tail = b"bob\0\0\0\0\x0a\x02os\x02vm\x02\xc3\xbc\x02\xc3\xa9";
         let parsed = ClientResponse::parse(&response(CAPABILITIES, tail), CAPABILITIES).unwrap();
-        assert_eq!(parsed.attributes, [("os".to_owned(), "vm".to_owned())]);
+        // As by mysql-connector-python, which counts characters, not bytes.
+        assert_eq!(parsed.attributes, b"\x02os\x02vm\x02\xc3\xbc\x02");
     }
 
     #[test]
@@ -234,7 +226,7 @@ mod tests {
         assert_eq!(parsed.plugin.as_deref(), Some(&b"mysql_native_password"[..]));
         let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
-        assert_eq!(login.attributes, [("os".to_owned(), "vm".to_owned())]);
+        assert_eq!(login.attributes, b"\x02os\x02vm");
         for length in 0..15 {
             let cut = argument.get(..length).unwrap();
             assert!(ClientResponse::parse_change_user(cut, CAPABILITIES).is_err(), "{length}");
