@@ -1,9 +1,9 @@
 //! Servers that misbehave, are missing or come late, and clients that leave.
 
+use super::raw::Raw;
 use super::*;
 use mysql::LocalInfileHandler;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::thread;
 
 #[test]
@@ -223,10 +223,10 @@ fn a_client_that_leaves_amid_an_answer_takes_the_connection_along() {
     let world = World::new();
     let mut client = world.client();
     value(&mut client, "SELECT ID");
-    let mut raw = RawClient::login(&world);
-    raw.command(b"\x03SELECT ROWS 100000");
+    let mut raw = Raw::new(&world);
+    raw.send_payload(b"\x03SELECT ROWS 100000");
     let mut some = [0u8; 1000];
-    raw.stream.read_exact(&mut some).unwrap();
+    raw.stream().read_exact(&mut some).unwrap();
     drop(raw);
     world.await_pool(0, 1);
     value(&mut client, "SELECT ID");
@@ -246,33 +246,33 @@ fn commands_of_our_own_and_unknown_ones() {
     let mut client = world.client();
     assert_eq!(value(&mut client, "select @@version_comment limit 1"), "(ProxySQL)");
     client.ping().unwrap();
-    let mut raw = RawClient::login(&world);
+    let mut raw = Raw::new(&world);
     const UNKNOWN: u16 = 1047;
     const UNSUPPORTED: u16 = 9003;
     let unknown = [0, 5, 6, 8, 0x0b, 0x0c, 0x0f, 0x10, 0x13, 0x14, 0x1d, 0x20, 0x21, 0x55, 0xfa, 0xfe];
     let answers = unknown.map(|code| (code, UNKNOWN)).into_iter();
     for (code, error) in answers.chain([0x12, 0x15, 0x1e].map(|code| (code, UNSUPPORTED))) {
-        raw.command(&[code]);
-        let answer = raw.answer();
+        raw.send_payload(&[code]);
+        let answer = raw.read();
         assert_eq!(answer[..3], [&[0xff][..], &error.to_le_bytes()].concat(), "{code}");
     }
-    raw.command(b"");
-    assert_eq!(raw.answer()[0], 0xff);
-    raw.command(b"\x09");
-    assert!(raw.answer().starts_with(b"Uptime"));
-    raw.command(b"\x0e");
-    assert_eq!(raw.answer()[0], 0);
+    raw.send_payload(b"");
+    assert_eq!(raw.read()[0], 0xff);
+    raw.send_payload(b"\x09");
+    assert!(raw.read().starts_with(b"Uptime"));
+    raw.send_payload(b"\x0e");
+    assert_eq!(raw.read()[0], 0);
     assert!(world.fake.control.texts().is_empty(), "no server was asked");
 }
 
 #[test]
 fn an_answer_of_our_own_does_not_repeat_what_the_last_one_said_of_itself() {
     let world = World::new();
-    let mut raw = RawClient::login(&world);
-    raw.command(b"\x03MORE");
-    assert_eq!((raw.answer()[0], raw.answer()[0]), (0, 0xff));
-    raw.command(b"\x0e");
-    assert_eq!(raw.answer(), [0, 0, 0, 2, 0, 0, 0], "autocommit, and no more results to wait for");
+    let mut raw = Raw::new(&world);
+    raw.send_payload(b"\x03MORE");
+    assert_eq!((raw.read()[0], raw.read()[0]), (0, 0xff));
+    raw.send_payload(b"\x0e");
+    assert_eq!(raw.read(), [0, 0, 0, 2, 0, 0, 0], "autocommit, and no more results to wait for");
 }
 
 #[test]
@@ -347,10 +347,10 @@ fn a_close_ends_a_connect_that_goes_nowhere() {
 #[test]
 fn a_command_out_of_order_ends_its_client_and_no_server_sees_it() {
     let world = World::new();
-    let mut raw = RawClient::login(&world);
-    raw.stream.write_all(b"\x0A\0\0\x07\x03SELECT ID").unwrap();
-    assert_eq!(raw.answer()[..9], *b"\xff\x84\x04#08S01", "error 1156");
-    assert_eq!(raw.stream.read(&mut [0]).unwrap(), 0);
+    let mut raw = Raw::new(&world);
+    raw.stream().write_all(b"\x0A\0\0\x07\x03SELECT ID").unwrap();
+    assert_eq!(raw.read()[..9], *b"\xff\x84\x04#08S01", "error 1156");
+    assert_eq!(raw.stream().read(&mut [0]).unwrap(), 0);
     assert!(world.fake.control.texts().is_empty());
 }
 
@@ -365,44 +365,4 @@ fn a_close_cuts_running_statements() {
     assert!(running.join().unwrap().is_err());
     world.fake.control.statement.open();
     assert_eq!(refused(&mut world.client(), "SELECT ID").0, 1053);
-}
-
-/// A client that can break rules.
-struct RawClient {
-    stream: TcpStream,
-}
-
-impl RawClient {
-    /// Logs in as a user whose password the server takes from the greeting's nonce: by the wire crate's own login.
-    fn login(world: &World) -> Self {
-        let secret = wire::auth::Secret::Clear("app".to_owned());
-        let backend = wire::backend::Backend::connect(&wire::backend::ConnectOptions {
-            address: world.address,
-            tls: false,
-            server_name: "",
-            user: "app",
-            secret: &secret,
-            database: None,
-            capabilities: wire::CapabilityFlags::CLIENT_DEPRECATE_EOF,
-            collation: 45,
-            attributes: &[],
-            deadline: Instant::now() + Duration::from_secs(10),
-        })
-        .unwrap();
-        let stream = backend.channel.stream().socket().stream().try_clone().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        Self { stream }
-    }
-    fn command(&mut self, payload: &[u8]) {
-        let mut packet = vec![payload.len() as u8, 0, 0, 0];
-        packet.extend_from_slice(payload);
-        self.stream.write_all(&packet).unwrap();
-    }
-    fn answer(&mut self) -> Vec<u8> {
-        let mut header = [0u8; 4];
-        self.stream.read_exact(&mut header).unwrap();
-        let mut payload = vec![0u8; usize::from(header[0])];
-        self.stream.read_exact(&mut payload).unwrap();
-        payload
-    }
 }

@@ -1,43 +1,18 @@
 //! KILL, time limits, clients that vanish, limits of users, and the process list.
 
+use super::raw::Raw;
 use super::*;
 use std::net::Shutdown;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
-use wire::auth::Secret;
-use wire::backend::{Backend, ConnectOptions};
-use wire::{CapabilityFlags, Command};
+use wire::Command;
 
-/// A client that is not waited for: its answers are read when the test wants them.
-fn raw_client(world: &World) -> Backend {
-    let options = ConnectOptions {
-        address: world.address,
-        tls: false,
-        server_name: "",
-        user: "app",
-        secret: &Secret::Clear("app".into()),
-        database: None,
-        capabilities: CapabilityFlags::empty(),
-        collation: 45,
-        attributes: &[],
-        deadline: Instant::now() + Duration::from_secs(10),
-    };
-    let client = Backend::connect(&options).unwrap();
-    let limit = Some(Duration::from_secs(20));
-    client.channel.stream().socket().set_timeouts(limit, limit);
-    client
-}
-fn send(client: &mut Backend, sql: &str) {
-    client.channel.reset_sequence();
-    client.channel.queue(&[&[Command::COM_QUERY as u8], sql.as_bytes()].concat());
-    client.channel.flush().unwrap();
-}
 /// A raw client whose statement runs until somebody lets it.
-fn running(world: &World) -> Backend {
+fn running(world: &World) -> Raw {
     world.fake.control.statement.shut();
-    let mut client = raw_client(world);
-    send(&mut client, "SELECT SLOWLY");
+    let mut client = Raw::new(world);
+    client.send_query("SELECT SLOWLY");
     world.fake.control.statement.await_visitor();
     client
 }
@@ -45,25 +20,17 @@ fn running(world: &World) -> Backend {
 fn kills(world: &World) -> Vec<String> {
     world.fake.control.texts().into_iter().filter(|text| text.starts_with("KILL")).collect()
 }
-/// The code of an ERR packet.
-fn error_of(client: &mut Backend) -> u16 {
-    match client.channel.read_packet(1000, Duration::from_secs(20)).unwrap() {
-        [0xFF, low, high, ..] => u16::from_le_bytes([*low, *high]),
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
 fn kill_query_ends_the_statement_and_nothing_else() {
     let world = World::new();
     let mut victim = running(&world);
     let mut client = world.client();
-    client.query_drop(format!("KILL QUERY {}", victim.connection_id)).unwrap();
-    assert_eq!(error_of(&mut victim), 1317);
+    client.query_drop(format!("KILL QUERY {}", victim.0.connection_id)).unwrap();
+    assert_eq!(victim.read_error(), 1317);
     let backend = world.fake.control.log.lock()[0].0;
     assert_eq!(kills(&world), [format!("KILL QUERY {backend}")]);
-    send(&mut victim, "SELECT ID");
-    assert!(victim.channel.read_packet(1000, Duration::from_secs(20)).is_ok());
+    victim.send_query("SELECT ID");
+    assert!(victim.try_read().is_ok());
 }
 
 #[test]
@@ -88,8 +55,8 @@ fn kill_connection_ends_the_session_and_its_statement() {
     let world = World::new();
     let mut victim = running(&world);
     let mut client = world.client();
-    client.query_drop(format!("KILL {}", victim.connection_id)).unwrap();
-    assert!(victim.channel.read_packet(1000, Duration::from_secs(20)).is_err());
+    client.query_drop(format!("KILL {}", victim.0.connection_id)).unwrap();
+    assert!(victim.try_read().is_err());
     world.await_pool(0, 0);
     let backend = world.fake.control.log.lock()[0].0;
     assert_eq!(kills(&world), [format!("KILL CONNECTION {backend}")]);
@@ -104,12 +71,12 @@ fn kill_connection_ends_the_session_and_its_statement() {
 fn a_statement_that_waits_for_a_server_can_be_killed() {
     let world = World::new();
     world.set_usable(false);
-    let mut victim = raw_client(&world);
-    send(&mut victim, "SELECT ID");
+    let mut victim = Raw::new(&world);
+    victim.send_query("SELECT ID");
     eventually("it waits", || world.backends.waiting() == 1);
     assert_eq!(processlist_rows(&world.registry)[0][11], Value::Text("Connect".into()));
-    world.client().query_drop(format!("KILL QUERY {}", victim.connection_id)).unwrap();
-    assert_eq!(error_of(&mut victim), 1317);
+    world.client().query_drop(format!("KILL QUERY {}", victim.0.connection_id)).unwrap();
+    assert_eq!(victim.read_error(), 1317);
     assert!(world.fake.control.texts().is_empty());
 }
 
@@ -134,7 +101,7 @@ fn whom_a_client_may_kill() {
 fn a_statement_over_its_time_is_killed() {
     let world = World::with(10, |variables| variables.default_query_timeout = Duration::from_millis(100));
     let mut client = running(&world);
-    assert_eq!(error_of(&mut client), 1317);
+    assert_eq!(client.read_error(), 1317);
     assert_eq!(kills(&world).len(), 1);
 }
 
@@ -161,19 +128,19 @@ fn it_is_left_alone_if_configuration_says_so() {
 fn a_client_that_has_only_ended_its_own_direction_gets_its_answer() {
     let world = World::new();
     let mut client = running(&world);
-    client.channel.stream().socket().shutdown(Shutdown::Write);
+    client.stream().shutdown(Shutdown::Write).unwrap();
     // The session looks at its client several times meanwhile.
     thread::sleep(Duration::from_millis(800));
     world.fake.control.statement.open();
-    assert!(client.channel.read_packet(1000, Duration::from_secs(20)).is_ok());
+    assert!(client.try_read().is_ok());
     assert!(kills(&world).is_empty());
 }
 
 #[test]
 fn a_client_that_takes_nothing_is_given_up() {
     let world = World::with(10, |variables| variables.wait_timeout = Duration::from_secs(1));
-    let mut client = raw_client(&world);
-    send(&mut client, "SELECT ROWS 1000");
+    let mut client = Raw::new(&world);
+    client.send_query("SELECT ROWS 1000");
     eventually("the session begins to write", || world.used() == 1);
     eventually("it ends", || world.registry.sessions() == 0);
     world.await_pool(0, 0);
@@ -186,24 +153,24 @@ fn an_idle_client_is_told_and_disconnected() {
             variables.wait_timeout = Duration::from_secs(1);
             variables.server_version = version.to_owned();
         });
-        let mut client = raw_client(&world);
+        let mut client = Raw::new(&world);
         if told {
-            assert_eq!(error_of(&mut client), 4031);
+            assert_eq!(client.read_error(), 4031);
         }
-        assert!(client.channel.read_packet(1000, Duration::from_secs(20)).is_err());
+        assert!(client.try_read().is_err());
     }
 }
 
 #[test]
 fn a_session_says_how_long_it_may_be_idle() {
     let world = World::new();
-    let mut client = raw_client(&world);
+    let mut client = Raw::new(&world);
     for sql in ["SET interactive_timeout=1", "SET wait_timeout=1"] {
-        send(&mut client, sql);
-        let answer = client.channel.read_packet(1000, Duration::from_secs(20)).unwrap();
+        client.send_query(sql);
+        let answer = client.read();
         assert_eq!(answer.first(), Some(&0), "{sql}");
     }
-    assert_eq!(error_of(&mut client), 4031);
+    assert_eq!(client.read_error(), 4031);
 }
 
 #[test]
@@ -312,12 +279,8 @@ fn totals_are_kept_and_told() {
     eventually("it has left", || total("Client_Connections_connected") == text("0"));
     assert_eq!((total("Client_Connections_created"), total("Questions")), (text("1"), text("3")));
 
-    let mut client = raw_client(&world);
-    client.channel.reset_sequence();
-    client.channel.queue(&[Command::COM_STATISTICS as u8]);
-    client.channel.flush().unwrap();
-    let answer = client.channel.read_packet(1000, Duration::from_secs(20)).unwrap();
-    let told = String::from_utf8_lossy(answer).into_owned();
+    let mut client = Raw::new(&world);
+    let told = String::from_utf8(client.ask(Command::COM_STATISTICS, b"")).unwrap();
     let fields: Vec<&str> = told.split("  ").collect();
     assert_eq!(
         (fields[1], fields[2], fields[3]),
@@ -383,8 +346,8 @@ fn what_goes_wrong_and_what_is_done_is_counted() {
     assert_eq!(total("Client_Connections_aborted"), 1);
     assert_eq!(total("Access_Denied_Max_Connections"), 0);
 
-    let mut raw = raw_client(&world);
-    raw.channel.write_raw(b"\x01\0\0\x07\x0E").unwrap();
-    assert_eq!(error_of(&mut raw), 1156);
+    let mut raw = Raw::new(&world);
+    raw.0.channel.write_raw(b"\x01\0\0\x07\x0E").unwrap();
+    assert_eq!(raw.read_error(), 1156);
     assert_eq!(total("mysql_unexpected_frontend_packets"), 1);
 }

@@ -4,6 +4,7 @@ mod failures;
 mod fake;
 mod leases;
 mod limits;
+mod raw;
 mod resets;
 mod statements;
 

@@ -1,42 +1,15 @@
 //! Prepared statements over connections that are shared: one connection for two clients.
 
+use super::raw::{Raw, error};
 use super::*;
-use wire::auth::Secret;
-use wire::backend::{Backend, ConnectOptions};
 use wire::{CapabilityFlags, Command};
 
-/// A client that says what it is told to, byte for byte.
-struct Raw(Backend);
+fn at_home(world: &World) -> Raw {
+    let capabilities = CapabilityFlags::CLIENT_DEPRECATE_EOF | CapabilityFlags::CLIENT_MULTI_STATEMENTS;
+    Raw::with(world, Some("home"), capabilities)
+}
 
 impl Raw {
-    fn new(world: &World) -> Self {
-        let options = ConnectOptions {
-            address: world.address,
-            tls: false,
-            server_name: "",
-            user: "app",
-            secret: &Secret::Clear("app".to_owned()),
-            database: Some("home"),
-            capabilities: CapabilityFlags::CLIENT_DEPRECATE_EOF | CapabilityFlags::CLIENT_MULTI_STATEMENTS,
-            collation: 45,
-            attributes: &[],
-            deadline: Instant::now() + Duration::from_secs(10),
-        };
-        Self(Backend::connect(&options).unwrap())
-    }
-    fn send(&mut self, command: Command, argument: &[u8]) {
-        self.0.channel.reset_sequence();
-        self.0.channel.queue(&[&[command as u8], argument].concat());
-        self.0.channel.flush().unwrap();
-    }
-    fn read(&mut self) -> Vec<u8> {
-        self.0.channel.read_packet(1 << 20, Duration::from_secs(10)).unwrap().to_vec()
-    }
-    /// The first packet that a command is answered with.
-    fn ask(&mut self, command: Command, argument: &[u8]) -> Vec<u8> {
-        self.send(command, argument);
-        self.read()
-    }
     /// Prepares a statement; its id.
     fn prepare(&mut self, sql: &str) -> u32 {
         let deadline = Instant::now() + Duration::from_secs(10);
@@ -54,11 +27,6 @@ fn execute(id: u32, flags: u8, parameters: &[u8]) -> Vec<u8> {
 fn of(id: u32, rest: &[u8]) -> Vec<u8> {
     [&id.to_le_bytes()[..], rest].concat()
 }
-/// Code and text of an ERR packet.
-fn error(packet: &[u8]) -> (u16, String) {
-    assert_eq!(packet.first(), Some(&0xFF), "{packet:?}");
-    (u16::from_le_bytes([packet[1], packet[2]]), String::from_utf8_lossy(&packet[9..]).into_owned())
-}
 fn is_ok(packet: &[u8]) -> bool {
     packet.first() == Some(&0)
 }
@@ -75,7 +43,7 @@ const TEXT_WITHOUT_TYPE: &[u8] = b"\0\0\x01y";
 #[test]
 fn clients_have_ids_of_their_own_and_share_what_they_prepare() {
     let world = World::with(1, |_| {});
-    let (mut first, mut second) = (Raw::new(&world), Raw::new(&world));
+    let (mut first, mut second) = (at_home(&world), at_home(&world));
     let ids = [first.prepare("SELECT ?"), second.prepare("SELECT 2, ?"), second.prepare("SELECT ?")];
     assert_eq!(ids, [1, 1, 2]);
     told(&world);
@@ -95,7 +63,7 @@ fn clients_have_ids_of_their_own_and_share_what_they_prepare() {
 #[test]
 fn a_statement_is_prepared_again_where_it_is_not_known() {
     let world = World::new();
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("SELECT ?");
     assert!(is_ok(&client.execute(id, 0, TEXT)));
     world.await_pool(0, 1);
@@ -111,7 +79,7 @@ fn a_statement_is_prepared_again_where_it_is_not_known() {
 #[test]
 fn it_is_prepared_again_in_its_own_schema() {
     let world = World::new();
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("SELECT 1");
     assert!(is_ok(&client.ask(Command::COM_INIT_DB, b"away")));
     world.await_pool(0, 1);
@@ -131,7 +99,7 @@ fn it_is_prepared_again_in_its_own_schema() {
 #[test]
 fn what_cannot_be_prepared_again_is_the_clients_to_know() {
     let world = World::new();
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     assert_eq!(error(&client.ask(Command::COM_STMT_PREPARE, b"bad")).0, 1064);
     assert_eq!(error(&client.execute(1, 0, b"")).0, 1243);
     let id = client.prepare("SELECT 1");
@@ -143,7 +111,7 @@ fn what_cannot_be_prepared_again_is_the_clients_to_know() {
 #[test]
 fn closed_statements_are_closed_on_the_server() {
     let world = World::with(1, |_| {});
-    let (mut first, mut second) = (Raw::new(&world), Raw::new(&world));
+    let (mut first, mut second) = (at_home(&world), at_home(&world));
     let (one, other) = (first.prepare("SELECT 1"), second.prepare("SELECT 2"));
     told(&world);
     first.send(Command::COM_STMT_CLOSE, &of(one, b""));
@@ -166,7 +134,7 @@ fn unknown(id: u32) -> String {
 #[test]
 fn the_oldest_statement_of_a_connection_makes_room() {
     let world = World::with(1, |variables| variables.max_stmts_per_connection = 2);
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let ids = ["SELECT 1", "SELECT 2", "SELECT 3"].map(|sql| client.prepare(sql));
     told(&world);
     assert!(ids.iter().all(|id| is_ok(&client.execute(*id, 0, b""))));
@@ -196,7 +164,7 @@ fn the_oldest_statement_of_a_connection_makes_room() {
 #[test]
 fn parameters_in_pieces_keep_the_connection_until_the_statement_has_run() {
     let world = World::with(1, |_| {});
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("INSERT ?");
     world.await_pool(0, 1);
     client.send(Command::COM_STMT_SEND_LONG_DATA, &of(id, b"\0\0one"));
@@ -220,7 +188,7 @@ fn parameters_in_pieces_keep_the_connection_until_the_statement_has_run() {
 #[test]
 fn data_for_a_parameter_that_is_not_there_fails_the_statement_until_it_is_reset() {
     let world = World::new();
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("INSERT ?");
     client.send(Command::COM_STMT_SEND_LONG_DATA, &of(id, b"\x01\0data"));
     assert_eq!(error(&client.execute(id, 0, TEXT)).0, 1210);
@@ -236,7 +204,7 @@ fn data_for_a_parameter_that_is_not_there_fails_the_statement_until_it_is_reset(
 fn an_open_cursor_keeps_the_connection() {
     const CURSOR: u8 = 1;
     let world = World::with(1, |_| {});
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("SELECT rows");
     let open = |client: &mut Raw| {
         client.execute(id, CURSOR, b"");
@@ -260,7 +228,7 @@ fn an_open_cursor_keeps_the_connection() {
     open(&mut client);
     client.send(Command::COM_STMT_CLOSE, &of(id, b""));
     world.await_pool(0, 1);
-    let mut other = Raw::new(&world);
+    let mut other = at_home(&world);
     let id = other.prepare("SELECT rows");
     assert!(is_ok(&other.execute(id, 0, b"")));
     drop(client);
@@ -269,7 +237,7 @@ fn an_open_cursor_keeps_the_connection() {
 #[test]
 fn packets_cut_short_are_refused_and_the_session_goes_on() {
     let world = World::new();
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("SELECT ?");
     for command in [
         Command::COM_STMT_EXECUTE,
@@ -288,7 +256,7 @@ fn packets_cut_short_are_refused_and_the_session_goes_on() {
 #[test]
 fn a_reset_drops_the_sessions_statements() {
     let world = World::new();
-    let mut client = Raw::new(&world);
+    let mut client = at_home(&world);
     let id = client.prepare("SELECT 1");
     assert!(is_ok(&client.ask(Command::COM_RESET_CONNECTION, b"")));
     assert_eq!(error(&client.execute(id, 0, b"")), (1243, unknown(id)));
