@@ -1,7 +1,8 @@
 //! One backend connection as the pool sees it.
 
+use super::identity::Identity;
 use super::peer::Peer;
-use super::profile::{Identity, Profile};
+use super::profile::Profile;
 use super::statement_cache::StatementCache;
 use crate::hostgroups::{Endpoint, HostgroupId};
 use parking_lot::Mutex;

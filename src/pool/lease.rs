@@ -2,9 +2,10 @@
 
 use super::Backends;
 use super::connection::{Connection, Shared};
+use super::identity::Identity;
 use super::inner::{Connected, Keep, Slot};
 use super::peer::Peer;
-use super::profile::{Identity, Profile, Want};
+use super::profile::{Profile, Want};
 use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
 use super::variables;

@@ -8,8 +8,10 @@
 //! connection share, from the ticket on, so that no path brings a retired connection back into a free list.
 
 mod connection;
+mod identity;
 mod inner;
 mod lease;
+mod names;
 mod open;
 mod peer;
 mod profile;
@@ -20,11 +22,12 @@ mod tests;
 mod variables;
 mod waiters;
 
+pub use identity::Identity;
 pub use inner::{Refusal, Totals};
 pub use lease::Lease;
 pub use open::{OpenError, Ticket};
 pub use peer::{Peer, Target};
-pub use profile::{Identity, Profile, Want};
+pub use profile::{Profile, Want};
 pub use statement_cache::Caller;
 pub use statements::{StatementText, StatementTexts};
 pub use variables::{CHARACTER_SETS, is_restorable, literal};

@@ -1,9 +1,10 @@
 //! Opening a backend connection: resolve, connect, log in.
 
 use super::connection::Connection;
+use super::identity::EVERY;
 use super::lease::{Blame, Lease, Place};
 use super::peer::Peer;
-use super::profile::{EVERY, Profile, Want};
+use super::profile::{Profile, Want};
 use super::statement_cache::StatementCache;
 use super::variables;
 use crate::hostgroups::Endpoint;

@@ -1,8 +1,8 @@
 //! The server's end of a connection, as another connection can reach it: to end what runs there.
 
+use super::identity::Identity;
 use super::inner::Slot;
 use super::open::ATTRIBUTES;
-use super::profile::Identity;
 use crate::hostgroups::{Endpoint, HostgroupId};
 use std::io;
 use std::net::SocketAddr;
