@@ -1,8 +1,8 @@
 //! Passing a server's answer on, as it comes: one buffer, one write per read, whatever the size.
 
-use super::infile::{self, pass_file};
 use wire::WireError;
 use wire::channel::Channel;
+use wire::infile::{self, pass_file};
 use wire::tracker::{Broken, Fed, Progress, ResponseTracker};
 
 /// Why a server is given up that says no more.

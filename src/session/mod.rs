@@ -10,7 +10,6 @@ mod counts;
 mod dispatch;
 mod forward;
 mod hold;
-mod infile;
 mod kill;
 mod learn;
 mod left;

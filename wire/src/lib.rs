@@ -9,6 +9,7 @@ pub mod channel;
 mod command;
 mod descriptors;
 pub mod error;
+pub mod infile;
 pub mod login;
 mod packet;
 mod read_ahead;
@@ -25,7 +26,6 @@ pub mod version;
 
 pub use command::command;
 pub use error::{SqlError, WireError};
-pub use packet::{HEADER, MAX_PAYLOAD};
 /// Collation id of utf8mb4_general_ci, which every version of MySQL and MariaDB knows.
 pub const UTF8MB4_GENERAL_CI: u8 = 45;
 

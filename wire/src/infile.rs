@@ -1,7 +1,8 @@
 //! LOCAL INFILE: the client's file on its way to the server, as it comes, nothing of it kept.
 
-use wire::channel::Channel;
-use wire::{HEADER, MAX_PAYLOAD, WireError};
+use crate::WireError;
+use crate::channel::Channel;
+use crate::packet::{HEADER, MAX_PAYLOAD};
 
 /// Who failed while a file passed.
 pub enum Failed {
