@@ -25,7 +25,8 @@ impl Session<'_> {
         if self.in_transaction() {
             if !self.user.transaction_persistent {
                 let hold = std::mem::take(&mut self.hold);
-                self.parked = self.lease.take().map(|lease| Parked { lease, hold, status: self.status });
+                let parked = self.lease.take().map(|lease| Parked { lease, hold, status: self.status });
+                self.parked = parked.map(Box::new);
                 self.status.remove(TRANSACTION);
             }
         } else if self.hold.reasons.contains(Reason::MultiplexingOff) {
@@ -37,7 +38,8 @@ impl Session<'_> {
     }
     /// Takes up the lease that was put aside, once the statement that went elsewhere is done.
     pub(super) fn unpark(&mut self) {
-        let Some(Parked { lease, hold, status }) = self.parked.take() else { return };
+        let Some(parked) = self.parked.take() else { return };
+        let Parked { lease, hold, status } = *parked;
         // What the other statement left beyond its answer cannot be kept beside a transaction.
         self.part_with_current();
         (self.lease, self.hold, self.status) = (Some(lease), hold, status);
@@ -49,8 +51,8 @@ impl Session<'_> {
     }
     /// Parts with all of them at the end of the session.
     pub(super) fn part_with_aside(&mut self) {
-        if let Some(Parked { lease, .. }) = self.parked.take() {
-            self.part_with(lease, true);
+        if let Some(parked) = self.parked.take() {
+            self.part_with(parked.lease, true);
         }
         for lease in std::mem::take(&mut self.kept) {
             self.part_with(lease, false);

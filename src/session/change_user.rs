@@ -1,7 +1,6 @@
 //! COM_CHANGE_USER: the session ends and another begins on the same connection of the client.
 
 use super::admission::Admission;
-use super::limits::IdleLimit;
 use super::state::Session;
 use std::sync::Arc;
 use wire::auth::Accounts;
@@ -44,9 +43,8 @@ impl Session<'_> {
             }
             Err(error) => return Err(error),
         };
-        let idle_limit = IdleLimit::new(&self.shared.config.variables(), &self.socket);
         let (socket, registered) = (self.socket.clone(), Arc::clone(&self.registered));
-        let session = Self::new(self.shared, socket, registered, idle_limit, login);
+        let session = Self::new(self.shared, socket, registered, &login);
         // A user who vanished meanwhile has none.
         let session = session.ok_or(WireError::Closed)?;
         *self = Self { refused_changes: self.refused_changes, ..session };

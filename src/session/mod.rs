@@ -41,11 +41,10 @@ use crate::pool::{Backends, StatementTexts};
 use crate::tokens;
 use admission::Admission;
 pub use kill::unknown_thread;
-use limits::IdleLimit;
 use local::Answer;
 use parking_lot::Mutex;
-use processlist::global_rows;
-pub use processlist::{processlist_rows, users_rows};
+pub use processlist::{global_rows, processlist_rows, users_rows};
+use registry::Registered;
 use registry::count;
 pub use registry::{Ending, Entry, Registry};
 use state::{Session, Step};
@@ -54,7 +53,7 @@ use std::time::{Duration, Instant};
 pub use sweeper::Sweeper;
 use wire::auth::Accounts;
 use wire::channel::Channel;
-use wire::login::{ServerOptions, login};
+use wire::login::{Login, ServerOptions, login};
 use wire::reply::Reply;
 use wire::service::Accepted;
 use wire::{CapabilityFlags, WireError};
@@ -110,6 +109,38 @@ impl Sessions {
     }
     /// Serves one client to its end, on its own thread.
     pub fn serve(&self, accepted: Accepted, options: &ServerOptions, accounts: &dyn Accounts) {
+        let (id, peer) = (accepted.id, accepted.peer);
+        let failed = |error: &WireError| {
+            count(&self.registry.counters.aborted);
+            self.registry.note_login(error);
+            if !matches!(error, WireError::Closed) {
+                log::debug!("client {id} from {peer}: {error}");
+            }
+        };
+        // What is there for the whole session is used where it is: moved, it would be on the stack twice.
+        let socket = accepted.socket.clone();
+        let mut entered = self.let_in(accepted, options, accounts);
+        let (client, login, registered) = match &mut entered {
+            Ok(entered) => entered,
+            Err(error) => return failed(error),
+        };
+        let new = |login: Box<Login>| Session::new(self, socket, Arc::clone(registered), &login);
+        let mut session = login.take().and_then(new);
+        let Some(session) = &mut session else { return };
+        session.finish();
+        let outcome = converse(client, session, &self.config, options, accounts);
+        session.clean_up();
+        outcome.unwrap_or_else(|error| failed(&error));
+    }
+    /// Logs a client in and gives it a place in the registry. Not inlined: what is on the stack for that is not to be there all
+    /// the time. The login is for its taker, and gone when the session has begun.
+    #[inline(never)]
+    fn let_in(
+        &self,
+        accepted: Accepted,
+        options: &ServerOptions,
+        accounts: &dyn Accounts,
+    ) -> Result<(Channel, Option<Box<Login>>, Arc<Registered>), WireError> {
         let Accepted { socket, peer, id } = accepted;
         let place = Mutex::new(None);
         let enter = |user: &str, most| {
@@ -117,32 +148,15 @@ impl Sessions {
             Ok(())
         };
         let admission = Admission { accounts, shared: self, enter };
-        let outcome = login(socket.clone(), id, options, &admission).and_then(|(mut client, login)| {
-            let idle_limit = IdleLimit::new(&self.config.variables(), &socket);
-            let Some(registered) = place.lock().take() else { return Ok(()) };
-            let registered = Arc::new(registered);
-            let Some(mut session) = Session::new(self, socket, registered, idle_limit, login) else {
-                return Ok(());
-            };
-            session.finish();
-            let outcome = converse(&mut client, &mut session, &self.config, options, accounts);
-            session.clean_up();
-            outcome
-        });
-        match outcome {
-            Ok(()) => {}
-            Err(error) => {
-                count(&self.registry.counters.aborted);
-                self.registry.note_login(&error);
-                if !matches!(error, WireError::Closed) {
-                    log::debug!("client {id} from {peer}: {error}");
-                }
-            }
-        }
+        let (client, login) = login(socket.clone(), id, options, &admission)?;
+        // `login` succeeds only by way of `enter`.
+        let registered = place.into_inner().ok_or(WireError::Closed)?;
+        Ok((client, Some(Box::new(login)), Arc::new(registered)))
     }
 }
 
 /// Command after command, until the client leaves or cannot be served further.
+#[inline(never)]
 fn converse(
     client: &mut Channel,
     session: &mut Session<'_>,
@@ -170,20 +184,29 @@ fn converse(
             step => step,
         };
         session.finish();
-        let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
-        match &step {
-            Step::Answer(Answer::Error(error)) | Step::End(Some(error)) => session.note_error(error),
-            _ => {}
-        }
-        match step {
-            Step::Answer(answer) => answer.write(reply)?,
-            Step::End(Some(error)) => {
-                reply.error(&error)?;
-                client.close_gently(GOODBYE);
-                return Ok(());
-            }
-            Step::End(None) => return Ok(()),
-            Step::Silent | Step::Again | Step::Relay(_) | Step::ChangeUser(_) => {}
+        if !conclude(client, session, step)? {
+            return Ok(());
         }
     }
+}
+
+/// Tells the client what is to be told. False if it is to be left.
+#[inline(never)]
+fn conclude(client: &mut Channel, session: &Session<'_>, step: Step) -> Result<bool, WireError> {
+    let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
+    match &step {
+        Step::Answer(Answer::Error(error)) | Step::End(Some(error)) => session.note_error(error),
+        _ => {}
+    }
+    match step {
+        Step::Answer(answer) => answer.write(reply)?,
+        Step::End(Some(error)) => {
+            reply.error(&error)?;
+            client.close_gently(GOODBYE);
+            return Ok(false);
+        }
+        Step::End(None) => return Ok(false),
+        Step::Silent | Step::Again | Step::Relay(_) | Step::ChangeUser(_) => {}
+    }
+    Ok(true)
 }

@@ -137,7 +137,8 @@ pub struct Session<'a> {
     pub(super) collation: u16,
     pub(super) lease: Option<Lease>,
     pub(super) hold: Hold,
-    pub(super) parked: Option<Parked>,
+    /// Boxed because it is rare, and the session is on its thread's stack.
+    pub(super) parked: Option<Box<Parked>>,
     /// With multiplexing off, connections to other hostgroups, one to each.
     pub(super) kept: Vec<Lease>,
     pub(super) released: Option<Released>,
@@ -158,17 +159,17 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     /// A session after its login; None if the user has vanished meanwhile.
+    #[inline(never)]
     pub fn new(
         shared: &'a Sessions,
         socket: Socket,
         registered: Arc<Registered>,
-        idle_limit: IdleLimit,
-        login: Login,
+        login: &Login,
     ) -> Option<Self> {
-        let users = shared.config.users();
-        let user = users.get(&login.user)?.clone();
+        let user = shared.config.users().get(&login.user)?.clone();
+        let idle_limit = IdleLimit::new(&shared.config.variables(), &socket);
         let capabilities = login.capabilities;
-        let want = first_want(&user, &login);
+        let want = first_want(&user, login);
         let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
             shared,

@@ -147,6 +147,7 @@ impl Search<'_> {
         }
     }
     /// Waits before another attempt to get a new connection; `error` if there were enough.
+    #[cold]
     fn failed(&mut self, error: SqlError) -> Result<(), Failure> {
         if self.failures >= self.limits.connect_retries_on_failure {
             return Err(Failure::Error(error));
@@ -158,6 +159,7 @@ impl Search<'_> {
         self.deadline.min(Instant::now() + self.limits.connect_timeout_server)
     }
     /// Waits for a wake; the first time only queues, because a server may have come between the look and the queue.
+    #[cold]
     fn queue_or_wait(&mut self) -> Result<(), Failure> {
         if self.waiter.is_some() {
             return self.pause(LOOK_AGAIN);
@@ -168,6 +170,7 @@ impl Search<'_> {
         Ok(())
     }
     /// Sleeps for `time`, until the deadline, or until woken; notices a client that leaves, and KILL.
+    #[cold]
     fn pause(&self, time: Duration) -> Result<(), Failure> {
         let until = self.deadline.min(Instant::now() + time);
         let stream = self.client.stream();
@@ -187,6 +190,7 @@ impl Search<'_> {
         }
         Ok(())
     }
+    #[cold]
     fn timed_out(&self) -> SqlError {
         let reason = match self.unavailable {
             Some(Unavailable::Weightless) => ": every server that could serve has weight 0",

@@ -108,7 +108,7 @@ fn clear_password_server() -> std::net::SocketAddr {
         channel.set_deadline(Some(Instant::now() + options.timeout));
         channel.queue(&Greeting::new(1, &options)?.to_payload());
         channel.flush()?;
-        if let First::Tls(tls) = receive_response(&mut channel, &options)? {
+        if let First::Tls(tls) = receive_first(&mut channel, &options)? {
             channel = channel.upgrade(|socket| tls.accept(socket))?;
             channel.read_packet(LOGIN_PACKET, options.timeout)?;
         }

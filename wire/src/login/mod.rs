@@ -105,18 +105,7 @@ pub fn login(
     channel.queue(&greeting.to_payload());
     channel.flush()?;
 
-    let (mut channel, response) = match receive_response(&mut channel, options) {
-        Ok(First::Response(response)) => (channel, response),
-        Ok(First::Tls(tls)) => {
-            let mut channel = channel.upgrade(|socket| tls.accept(socket))?;
-            let payload = channel.read_packet(LOGIN_PACKET, options.timeout);
-            match payload.and_then(|p| ClientResponse::parse(p, options.offered())) {
-                Ok(response) => (channel, response),
-                Err(error) => return Err(verdict::refuse_garbage(&mut channel, error)),
-            }
-        }
-        Err(error) => return Err(verdict::refuse_garbage(&mut channel, error)),
-    };
+    let (mut channel, response) = receive_response(channel, options)?;
     let (greeted, nonce) = (Some(greeting.plugin), greeting.nonce);
     let exchange = Exchange { channel: &mut channel, options, accounts, response: &response, greeted, nonce };
     let secret = verdict::decide(exchange)?;
@@ -129,13 +118,34 @@ pub fn login(
     Ok((channel, login))
 }
 
+/// The client's answer to the greeting, inside TLS if it asks for that. Not inlined: what it has on the stack is not to be there
+/// while the password is verified, where a session's thread is at its deepest.
+#[inline(never)]
+fn receive_response(
+    mut channel: Channel,
+    options: &ServerOptions,
+) -> Result<(Channel, ClientResponse), WireError> {
+    match receive_first(&mut channel, options) {
+        Ok(First::Response(response)) => Ok((channel, response)),
+        Ok(First::Tls(tls)) => {
+            let mut channel = channel.upgrade(|socket| tls.accept(socket))?;
+            let payload = channel.read_packet(LOGIN_PACKET, options.timeout);
+            match payload.and_then(|p| ClientResponse::parse(p, options.offered())) {
+                Ok(response) => Ok((channel, response)),
+                Err(error) => Err(verdict::refuse_garbage(&mut channel, error)),
+            }
+        }
+        Err(error) => Err(verdict::refuse_garbage(&mut channel, error)),
+    }
+}
+
 /// A client's first packet.
 enum First<'a> {
     Response(ClientResponse),
     Tls(&'a crate::tls::ServerTls),
 }
 
-fn receive_response<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Result<First<'a>, WireError> {
+fn receive_first<'a>(channel: &mut Channel, options: &'a ServerOptions) -> Result<First<'a>, WireError> {
     let payload = channel.read_packet(LOGIN_PACKET, options.timeout)?;
     match &options.tls {
         Some(tls) if options.offer_tls && response::is_ssl_request(payload) => Ok(First::Tls(tls)),

@@ -153,7 +153,9 @@ impl Connections {
             }
         }
     }
-    /// Counts a connection in, or refuses it; then the thread goes on waiting.
+    /// Counts a connection in, or refuses it; then the thread goes on waiting. Not inlined: `work` is on the stack of every
+    /// connection for as long as that lasts.
+    #[inline(never)]
     fn admit(
         self: &Arc<Self>,
         listener: &Arc<Listener>,
