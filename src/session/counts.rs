@@ -1,4 +1,5 @@
-//! What ROW_COUNT() and FOUND_ROWS() say of the statement before, for where its connection is not at hand any more.
+//! What ROW_COUNT() and FOUND_ROWS() say of the statement before, for where its connection is not at hand any more, or its answer
+//! was our own.
 
 use super::classify::Count;
 use super::local::Answer;
@@ -12,24 +13,55 @@ pub struct Counts {
     found: u64,
     /// The session has asked for one of them: it keeps its connection for a moment after each statement.
     pub asked: bool,
+    affected_here: bool,
+    found_here: bool,
 }
 
+/// Largest FOUND_ROWS() that a connection is told.
+const MOST_FOUND: u64 = 20;
+
 impl Counts {
-    /// Takes note of an answer (MySQL manual, "Information Functions"): ROW_COUNT() is -1 after a result set or an error.
+    /// Takes note of an answer (MySQL manual, "Information Functions"): ROW_COUNT() is -1 after a result set or an error. To prepare a
+    /// statement leaves both.
     pub fn note(&mut self, outcome: &Outcome) {
+        if outcome.prepared.is_some() {
+            return;
+        }
         self.affected = match (&outcome.error, outcome.last_result) {
             (None, None) => i64::try_from(outcome.affected_rows).unwrap_or(i64::MAX),
             _ => -1,
         };
-        self.found = outcome.last_result.unwrap_or(self.found);
+        self.affected_here = false;
+        if let Some(rows) = outcome.last_result {
+            (self.found, self.found_here) = (rows, false);
+        }
     }
-    /// Answers one of the functions, written as `name`. As a statement of its own it counts for the other.
+    /// Takes note of an answer of our own, of which no connection knows: what ROW_COUNT() is after it, and FOUND_ROWS(), if that is
+    /// another than before.
+    pub fn note_here(&mut self, affected: i64, found: Option<u64>) {
+        (self.affected, self.affected_here) = (affected, true);
+        if let Some(rows) = found {
+            (self.found, self.found_here) = (rows, true);
+        }
+    }
+    /// The session has another connection than the last answer came from. What was left it is told, if it can be.
+    pub fn moved(&mut self) {
+        let tellable = self.affected <= 0 && self.found <= MOST_FOUND;
+        (self.affected_here, self.found_here) = (tellable, tellable);
+    }
+    /// A connection that is told so has the counts that our own last answer has left: ROW_COUNT(), and FOUND_ROWS() if that is another
+    /// than the server's last answer has left. `None` where the server has answered since.
+    pub fn take_here(&mut self) -> Option<(i64, Option<u64>)> {
+        let found = std::mem::take(&mut self.found_here).then_some(self.found);
+        std::mem::take(&mut self.affected_here).then_some((self.affected, found))
+    }
+    /// Answers one of the functions, written as `name`.
     pub fn answer(&mut self, count: Count, name: String) -> Answer {
         let value = match count {
             Count::Affected => self.affected.to_string(),
             Count::Found => self.found.to_string(),
         };
-        (self.affected, self.found, self.asked) = (-1, 1, true);
+        self.asked = true;
         Answer::Row(Column::function(name), value)
     }
 }
@@ -56,12 +88,44 @@ mod tests {
         assert_eq!(value(&mut counts.clone(), Count::Found), "7");
         assert_eq!(value(&mut counts, Count::Affected), "3");
         assert!(counts.asked);
-        assert_eq!(
-            (value(&mut counts, Count::Affected), value(&mut counts, Count::Found)),
-            ("-1".into(), "1".into())
-        );
         let error = Some(SqlError::new(1, "HY000", "x"));
         counts.note(&Outcome { error, affected_rows: 5, ..Outcome::default() });
         assert_eq!(value(&mut counts, Count::Affected), "-1");
+    }
+
+    #[test]
+    fn what_was_answered_here_a_connection_is_told() {
+        let mut counts = Counts::default();
+        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() });
+        assert_eq!(counts.clone().take_here(), None);
+        counts.note_here(0, None);
+        assert_eq!(counts.clone().take_here(), Some((0, None)));
+        counts.note_here(-1, Some(1));
+        assert_eq!(value(&mut counts.clone(), Count::Found), "1");
+        // A statement without rows leaves FOUND_ROWS() as it is, and one that is prepared both.
+        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() });
+        let prepared = wire::tracker::Prepared { id: 1, parameters: 0, columns: 0 };
+        counts.note(&Outcome { prepared: Some(prepared), ..Outcome::default() });
+        assert_eq!(value(&mut counts.clone(), Count::Affected), "3");
+        assert_eq!(counts.clone().take_here(), None);
+        counts.note_here(0, None);
+        assert_eq!(counts.take_here(), Some((0, Some(1))));
+        assert_eq!(counts.take_here(), None);
+    }
+
+    #[test]
+    fn another_connection_is_told_what_it_can_be() {
+        let mut counts = Counts::default();
+        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() });
+        counts.moved();
+        assert_eq!(counts.take_here(), Some((-1, Some(7))));
+        for outcome in [
+            Outcome { last_result: Some(MOST_FOUND + 1), ..Outcome::default() },
+            Outcome { affected_rows: 1, ..Outcome::default() },
+        ] {
+            counts.note(&outcome);
+            counts.moved();
+            assert_eq!(counts.take_here(), None);
+        }
     }
 }

@@ -162,6 +162,7 @@ impl Session<'_> {
     /// Forgets what the connections of the session have told of it, beside its profile.
     pub(super) fn begin_anew(&mut self) {
         self.counts = Counts::default();
+        self.unseen = None;
         self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
         self.insert_id = 0;
         self.statements.clear();

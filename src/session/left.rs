@@ -2,6 +2,7 @@
 
 use super::classify::Statement;
 use super::state::Session;
+use super::unseen::CLEAR;
 use std::time::Instant;
 use wire::WireError;
 use wire::backend::OWN_ANSWER;
@@ -25,6 +26,7 @@ impl Session<'_> {
         self.hold.own_diagnostics |= complaint;
         self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
         self.counts.note(outcome);
+        self.see(statement, outcome);
         self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked;
     }
     /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.
@@ -66,8 +68,7 @@ impl Session<'_> {
     pub(super) fn clear_diagnostics(&mut self) -> Result<(), WireError> {
         let Some(lease) = &mut self.lease else { return Ok(()) };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        // MariaDB keeps them over a statement that reads no table; a derived one is enough.
-        match lease.backend().query("SELECT 1 FROM (SELECT 1) t", OWN_ANSWER, deadline) {
+        match lease.backend().query(CLEAR, OWN_ANSWER, deadline) {
             Ok(_) | Err(WireError::Sql(_)) => self.hold.own_diagnostics = true,
             Err(error) => return Err(error),
         }

@@ -30,6 +30,7 @@ mod statements;
 mod sweeper;
 #[cfg(test)]
 mod tests;
+mod unseen;
 mod version;
 mod wait;
 mod watch;
@@ -183,6 +184,9 @@ fn converse(
             }
             step => step,
         };
+        if let Step::Answer(answer) = &step {
+            session.note_answer(answer);
+        }
         session.finish();
         if !conclude(client, session, step)? {
             return Ok(());

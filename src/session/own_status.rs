@@ -40,13 +40,14 @@ impl OwnStatus {
             KNOWN.into_iter().find(|(name, _)| written.eq_ignore_ascii_case(name.as_bytes()))?;
         (closed && (alone || !prefix)).then_some(Self { name, prefix })
     }
+    /// The names of the rows of the answer.
+    pub fn found(self) -> impl Iterator<Item = &'static str> {
+        let names = KNOWN.into_iter().map(|(name, _)| name);
+        names.filter(move |name| *name == self.name || self.prefix && name.starts_with(self.name))
+    }
     /// Writes the answer, which is about the channel that it goes to.
     pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
-        let found: Vec<_> = KNOWN
-            .into_iter()
-            .filter(|(name, _)| *name == self.name || self.prefix && name.starts_with(self.name))
-            .map(|(name, _)| (name, value(name, reply.channel)))
-            .collect();
+        let found: Vec<_> = self.found().map(|name| (name, value(name, reply.channel))).collect();
         let mut rows = reply.rows(&[Column::text("Variable_name"), Column::text("Value")])?;
         for (name, value) in &found {
             rows.row([Some(name.as_bytes()), Some(value.as_bytes())])?;

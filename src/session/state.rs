@@ -28,6 +28,7 @@ use super::registry::{Registered, count};
 use super::route::Route;
 use super::schema::first_want;
 use super::statements::Statements;
+use super::unseen::Complaints;
 use super::wait::{Failure, Patience, acquire, readable_within};
 use crate::config::{Kept, User};
 use crate::hostgroups::HostgroupId;
@@ -150,6 +151,8 @@ pub struct Session<'a> {
     pub(super) statements: Statements,
     /// What ROW_COUNT() and FOUND_ROWS() are.
     pub(super) counts: Counts,
+    /// What an answer of our own has left of warnings and errors.
+    pub(super) unseen: Option<Complaints>,
     pub(super) route: Route,
     /// The command at hand is sent for the second time.
     pub(super) repeats: bool,
@@ -196,6 +199,7 @@ impl<'a> Session<'a> {
             nonce: login.nonce,
             statements: Statements::default(),
             counts: Counts::default(),
+            unseen: None,
             route,
             repeats: false,
             refused_changes: 0,
@@ -228,6 +232,7 @@ impl<'a> Session<'a> {
             let reads = statement.reads_counts || statement.reads_diagnostics || statement.reads_insert_id;
             if !(reads && self.reclaim()) {
                 self.lease = Some(self.acquire(statement)?);
+                self.counts.moved();
             }
             self.released = None;
             if self.user.fast_forward {
@@ -255,7 +260,9 @@ impl<'a> Session<'a> {
         if (statement.reads_insert_id || opaque || is_null) && askable && !self.hold.own_insert_id {
             self.bring_insert_id()?;
         }
-        if statement.reads_diagnostics && !self.hold.own_diagnostics {
+        self.bring_unseen(statement)?;
+        let reads_diagnostics = statement.reads_diagnostics || opaque && self.shows_complaints_inside();
+        if reads_diagnostics && !self.hold.own_diagnostics {
             self.clear_diagnostics()?;
         }
         Ok(())
@@ -263,6 +270,10 @@ impl<'a> Session<'a> {
     /// Whether something would be lost with the connection in hand.
     pub(super) fn is_bound(&self) -> bool {
         self.hold.reasons.leave_something() || self.in_transaction() || self.hold.unknown_insert_id
+    }
+    /// Whether what is done inside of a procedure or an EXECUTE can read warnings and errors of before: MariaDB's can.
+    fn shows_complaints_inside(&mut self) -> bool {
+        self.lease.as_mut().is_some_and(|lease| lease.backend().is_mariadb())
     }
     /// Takes the connection that was given back last, if nobody has used it since.
     pub(super) fn reclaim(&mut self) -> bool {
