@@ -14,7 +14,7 @@ use admin::Variables;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
-use wire::backend::{Backend, OWN_ANSWER, Request};
+use wire::backend::{AUTOCOMMITS, Backend, OWN_ANSWER, Request};
 use wire::tracker::{Notices, Prepared};
 use wire::{Command, WireError};
 
@@ -209,12 +209,14 @@ impl Lease {
         let track =
             transport.tracking.is_some().then(|| transport.tracking_statement(&variables::reported()));
         let mut requests: Vec<Request<'_>> = vec![(Command::COM_RESET_CONNECTION, b"")];
-        requests.extend(track.iter().map(|track| (Command::COM_QUERY, track.as_bytes())));
+        if let Some(track) = &track {
+            requests.extend([track, AUTOCOMMITS].map(|sql| (Command::COM_QUERY, sql.as_bytes())));
+        }
         requests.push((Command::COM_QUERY, login.as_bytes()));
         requests.extend(fresh.schema.iter().map(|schema| (Command::COM_INIT_DB, schema.as_bytes())));
         statements.clear();
         for answer in transport.exchange(&requests, OWN_ANSWER, deadline)? {
-            answer?;
+            transport.note_autocommit(&answer?);
         }
         *profile = Arc::new(fresh);
         Ok(())

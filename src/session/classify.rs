@@ -18,6 +18,9 @@ pub enum Effect {
     Set(Setting),
     /// Something that lives and dies with the connection, or may.
     Hold(Reason),
+    /// Variables that the server sets back when the statement is done: among these words, in lower case, with a space after each
+    /// (SET STATEMENT).
+    Passing(String),
     /// A reason to keep the connection is gone.
     Release(Reason),
 }
@@ -117,6 +120,8 @@ enum Verb {
     Xa,
     Use,
     Set,
+    /// MariaDB's SET STATEMENT ... FOR: variables have a value for one statement.
+    SetStatement,
 }
 
 /// The verb that a statement begins with, and why the connection is kept for it.
@@ -145,7 +150,7 @@ fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
 const LONGEST_VERB: usize = 10;
 
 /// Words that mean something after the verb, the usual ones first.
-const MEANINGFUL: [&[u8]; 33] = [
+const MEANINGFUL: [&[u8]; 34] = [
     b"FROM",
     b"INTO",
     b"TABLE",
@@ -154,6 +159,7 @@ const MEANINGFUL: [&[u8]; 33] = [
     b"RETURNING",
     b"UPDATE",
     b"START",
+    b"STATEMENT",
     b"BEGIN",
     b"COMMIT",
     b"ROLLBACK",
@@ -218,6 +224,10 @@ struct Scan<'a> {
     release: Option<Reason>,
     /// What was found; its effect is known at the end.
     found: Statement,
+    /// Words of SET STATEMENT.
+    passing: String,
+    /// Parentheses open in it.
+    depth: usize,
     /// Tokens since LAST_INSERT_ID, from 1 on; 0 elsewhere.
     since_insert_id: u8,
 }
@@ -231,6 +241,18 @@ impl<'a> Scan<'a> {
         }
         match token {
             Token::Symbol(b';') => self.verb = Verb::None,
+            Token::Word(word)
+                if self.verb == Verb::SetStatement
+                    && self.depth == 0
+                    && word.eq_ignore_ascii_case(b"FOR") =>
+            {
+                // The statement that follows is the one there is.
+                (self.verb, self.parts) = (Verb::None, self.parts - 1);
+            }
+            Token::Symbol(b'(') if self.verb == Verb::SetStatement => self.depth += 1,
+            Token::Symbol(b')') if self.verb == Verb::SetStatement => {
+                self.depth = self.depth.saturating_sub(1);
+            }
             // A parenthesised query.
             Token::Symbol(b'(') if self.verb == Verb::None => {}
             Token::Word(word) if self.verb == Verb::None => self.begin(word),
@@ -275,6 +297,11 @@ impl<'a> Scan<'a> {
             b"COMMIT" | b"ROLLBACK" if self.verb == Verb::Xa && after("XA") => {
                 self.release = Some(Reason::Xa)
             }
+            _ if self.verb == Verb::SetStatement => {
+                self.passing.push_str(&String::from_utf8_lossy(word).to_ascii_lowercase());
+                self.passing.push(' ');
+            }
+            b"STATEMENT" if self.verb == Verb::Set && after("SET") => self.verb = Verb::SetStatement,
             b"LOCK" | b"EXPORT" if self.verb == Verb::Flush => self.hold(Reason::TableLock),
             // UNLOCK TABLES does not end LOCK INSTANCE FOR BACKUP, nor the other way round.
             b"INSTANCE" if after("LOCK") => self.hold = Some(Reason::State),
@@ -331,7 +358,8 @@ impl<'a> Scan<'a> {
             (None, Verb::Use | Verb::Set) => Effect::Hold(Reason::State),
             _ => match self.release {
                 Some(reason) if self.parts == 1 => Effect::Release(reason),
-                _ => Effect::Nothing,
+                _ if self.passing.is_empty() => Effect::Nothing,
+                _ => Effect::Passing(self.passing.clone()),
             },
         }
     }
@@ -468,6 +496,7 @@ mod tests {
 
     #[test]
     fn reasons_are_told_apart_and_end() {
+        let passing = |words: &str| Effect::Passing(words.to_owned());
         for (sql, expected) in [
             ("LOCK TABLES t READ", Effect::Hold(Reason::TableLock)),
             ("FLUSH TABLES WITH READ LOCK", Effect::Hold(Reason::TableLock)),
@@ -495,6 +524,20 @@ mod tests {
             ("COMMIT AND CHAIN NO RELEASE", Effect::Nothing),
             ("PREPARE s FROM 'SELECT 1'", Effect::Hold(Reason::PreparedText)),
             ("CALL p()", Effect::Hold(Reason::Procedure)),
+            (
+                "SET STATEMENT max_statement_time=1, SQL_MODE='' FOR SELECT 2",
+                passing("max_statement_time 1 sql_mode "),
+            ),
+            (
+                "SET STATEMENT sql_mode=IF(1, SUBSTR('a' FROM 1 FOR 1), '') FOR SELECT 2 FOR UPDATE",
+                passing("sql_mode if 1 substr from 1 for 1 "),
+            ),
+            ("SET STATEMENT max_statement_time=1 FOR CALL p()", Effect::Hold(Reason::Procedure)),
+            ("SET STATEMENT max_statement_time=@x FOR SELECT 1", Effect::Hold(Reason::UserVariable)),
+            ("SET STATEMENT max_statement_time=1 FOR SET NAMES utf8", Effect::Hold(Reason::State)),
+            ("SET STATEMENT max_statement_time=1 FOR USE a", Effect::Hold(Reason::State)),
+            ("SET STATEMENT max_statement_time=1", Effect::Hold(Reason::State)),
+            ("SELECT 1; SET STATEMENT max_statement_time=1 FOR SELECT 2", Effect::Hold(Reason::State)),
         ] {
             assert_eq!(effect(sql), expected, "{sql}");
         }

@@ -107,6 +107,9 @@ pub struct Hold {
     pub own_diagnostics: bool,
     /// There are some.
     pub complaint: bool,
+    /// Words among which are the variables that SET STATEMENT had set and the server has set back, which MariaDB reports with the next
+    /// change.
+    pub set_back: Option<String>,
     /// LAST_INSERT_ID() on the connection may be another than the session knows.
     pub unknown_insert_id: bool,
 }

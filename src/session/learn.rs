@@ -7,7 +7,6 @@ use super::state::Session;
 use crate::pool::{CHARACTER_SETS, is_restorable, literal};
 use std::sync::Arc;
 use std::time::Instant;
-use wire::StatusFlags;
 use wire::backend::OWN_ANSWER;
 use wire::tracker::{Notices, Outcome};
 
@@ -34,8 +33,8 @@ pub fn heed(notices: &mut Notices, effect: &Effect) -> Option<Notices> {
 }
 
 impl Session<'_> {
-    /// Takes note of a SET statement that has succeeded. `before`: the status flags before it.
-    pub(super) fn learn(&mut self, setting: &Setting, outcome: &Outcome, before: StatusFlags) {
+    /// Takes note of a SET statement that has succeeded.
+    pub(super) fn learn(&mut self, setting: &Setting, outcome: &Outcome) {
         let Some(lease) = &mut self.lease else { return };
         let tracked = lease.backend().tracking.is_some();
         let reported = &outcome.changes.variables;
@@ -55,7 +54,7 @@ impl Session<'_> {
                 }
                 Assignment::Variable(name, constant) => {
                     let value = if tracked { value_of(name).flatten() } else { constant.clone() };
-                    self.remember(name, value, before);
+                    self.remember(name, value);
                     seen.push(name);
                 }
                 Assignment::NextTransaction => self.hold.add(Reason::NextTransaction),
@@ -64,12 +63,12 @@ impl Session<'_> {
             }
         }
         for (name, value) in reported.iter().filter(|(name, _)| !seen.contains(&name.as_str())) {
-            self.remember(name, literal(name, value), before);
+            self.remember(name, literal(name, value));
         }
         self.profile_in_force();
     }
     /// Remembers the value of a variable, or keeps the connection if that cannot be had elsewhere.
-    fn remember(&mut self, name: &str, value: Option<String>, before: StatusFlags) {
+    fn remember(&mut self, name: &str, value: Option<String>) {
         if name.starts_with(SESSION_TRACK) {
             if let Some(notices) = self.lease.as_mut().and_then(|lease| lease.backend().tracking.as_mut()) {
                 notices.set_by_client(name);
@@ -80,10 +79,11 @@ impl Session<'_> {
         let Some(value) = value.filter(|value| value.len() <= MAX_VALUE && is_restorable(name)) else {
             return self.hold.add_variable(name);
         };
-        let default = name == "autocommit" && value == "'ON'" && profile.get(name).is_none();
-        if default && before.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
+        if name == "autocommit" && value == "'ON'" && profile.get(name).is_none() && self.expects_autocommit()
+        {
             return;
         }
+        let profile = &self.want.profile;
         match value.as_str() {
             "DEFAULT" => Arc::make_mut(&mut self.want.profile).unset(name),
             _ if profile.set_count() >= MAX_VARIABLES && profile.get(name).is_none() => {

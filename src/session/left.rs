@@ -64,6 +64,16 @@ impl Session<'_> {
         self.hold.unknown_insert_id = false;
         Ok(())
     }
+    /// Has the server report the variables that it set back after SET STATEMENT, which it does with the next change, so that it does
+    /// not with another session's.
+    pub(super) fn hear_what_is_set_back(&mut self) -> Result<(), WireError> {
+        let Some(lease) = self.lease.as_mut().filter(|_| self.hold.set_back.is_some()) else { return Ok(()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        match lease.backend().query("SET sql_notes=@@sql_notes", OWN_ANSWER, deadline) {
+            Ok(_) | Err(WireError::Sql(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
     /// Takes away warnings and errors that another session left on this connection.
     pub(super) fn clear_diagnostics(&mut self) -> Result<(), WireError> {
         let Some(lease) = &mut self.lease else { return Ok(()) };

@@ -19,6 +19,11 @@ const MOST: usize = 10_000;
 /// What a server says of a schema: access denied, unknown.
 const ABOUT_SCHEMAS: [u16; 2] = [1044, 1049];
 
+/// Whether an error says that a schema cannot be had.
+pub fn is_about_schema(error: &SqlError) -> bool {
+    ABOUT_SCHEMAS.contains(&error.code)
+}
+
 /// Who could open what lately, so that a login costs no round trip in general.
 #[derive(Default)]
 pub struct KnownSchemas(Mutex<HashMap<Opened, Instant>>);
@@ -74,7 +79,7 @@ impl Sessions {
                 self.schemas.add(opened, Instant::now());
                 Ok(())
             }
-            Some(Err(error)) if ABOUT_SCHEMAS.contains(&error.code) => Err(error),
+            Some(Err(error)) if is_about_schema(&error) => Err(error),
             _ => Ok(()),
         }
     }

@@ -46,9 +46,17 @@ impl Setting {
         if rest.first().is_some_and(|token| is(token, "TRANSACTION")) {
             return Some(Self { assignments: vec![Assignment::NextTransaction] });
         }
-        let mut assignments = Vec::new();
+        let (mut assignments, mut global) = (Vec::new(), false);
         for assignment in split_at_commas(rest) {
-            assignments.extend(parse_assignment(assignment)?);
+            // GLOBAL or SESSION goes for the names that follow, `@@` for its own alone.
+            match assignment.first() {
+                Some(scope) if is_elsewhere(scope) => global = true,
+                Some(scope) if is_session(scope) => global = false,
+                _ => {}
+            }
+            let of_session = parse_assignment(assignment)?;
+            let inherits = global && matches!(assignment.get(1), Some(Token::Symbol(b'=' | b':')));
+            assignments.extend(of_session.filter(|_| !inherits));
         }
         Some(Self { assignments })
     }
@@ -98,6 +106,15 @@ fn is(token: &Token<'_>, keyword: &str) -> bool {
     matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(keyword.as_bytes()))
 }
 
+fn is_session(token: &Token<'_>) -> bool {
+    is(token, "SESSION") || is(token, "LOCAL")
+}
+
+/// Scopes that do not concern the session.
+fn is_elsewhere(token: &Token<'_>) -> bool {
+    ["GLOBAL", "PERSIST", "PERSIST_ONLY"].iter().any(|word| is(token, word))
+}
+
 /// Splits at commas outside parentheses.
 fn split_at_commas<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t [Token<'a>]> {
     let mut depth = 0usize;
@@ -113,25 +130,22 @@ fn split_at_commas<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t 
 
 /// Reads one assignment; `Some(None)` for one that does not concern the session.
 fn parse_assignment(tokens: &[Token<'_>]) -> Option<Option<Assignment>> {
-    let scoped = |token: &Token<'_>| is(token, "SESSION") || is(token, "LOCAL");
-    let elsewhere =
-        |token: &Token<'_>| ["GLOBAL", "PERSIST", "PERSIST_ONLY"].iter().any(|word| is(token, word));
     let assignment = match tokens {
         [names, value @ ..] if is(names, "NAMES") => Assignment::Names(parse_names(value)?),
         [charset, _] if is(charset, "CHARSET") => Assignment::CharacterSet,
         [character, set, _] if is(character, "CHARACTER") && is(set, "SET") => Assignment::CharacterSet,
         [password, ..] if is(password, "PASSWORD") => return Some(None),
-        [Token::SystemVariable, scope, Token::Symbol(b'.'), ..] | [scope, ..] if elsewhere(scope) => {
+        [Token::SystemVariable, scope, Token::Symbol(b'.'), ..] | [scope, ..] if is_elsewhere(scope) => {
             return Some(None);
         }
-        [scope, transaction, ..] if scoped(scope) && is(transaction, "TRANSACTION") => {
+        [scope, transaction, ..] if is_session(scope) && is(transaction, "TRANSACTION") => {
             Assignment::Transaction
         }
-        [Token::SystemVariable, scope, Token::Symbol(b'.'), rest @ ..] if scoped(scope) => {
+        [Token::SystemVariable, scope, Token::Symbol(b'.'), rest @ ..] if is_session(scope) => {
             parse_variable(rest)?
         }
         [Token::SystemVariable, rest @ ..] => parse_variable(rest)?,
-        [scope, rest @ ..] if scoped(scope) => parse_variable(rest)?,
+        [scope, rest @ ..] if is_session(scope) => parse_variable(rest)?,
         rest => parse_variable(rest)?,
     };
     Some(Some(assignment))
@@ -206,6 +220,18 @@ mod tests {
             ),
             ("SET insert_id = 5", vec![variable("insert_id", Some("5"))]),
             ("SET GLOBAL sql_mode='', @@persist.autocommit=0", vec![]),
+            ("SET GLOBAL max_connections = 5, sort_buffer_size := 6", vec![]),
+            ("SET @@global.max_connections=5, wait_timeout=6", vec![variable("wait_timeout", Some("6"))]),
+            (
+                "SET GLOBAL max_connections=5, @@wait_timeout=6, SESSION sql_mode='', time_zone='x', NAMES latin1",
+                vec![
+                    variable("wait_timeout", Some("6")),
+                    variable("sql_mode", Some("''")),
+                    variable("time_zone", Some("'x'")),
+                    Names("latin1".into()),
+                ],
+            ),
+            ("SET GLOBAL max_connections=5, NAMES latin1", vec![Names("latin1".into())]),
             ("SET PASSWORD = 'x'", vec![]),
         ] {
             assert_eq!(parse(sql), Some(expected), "{sql}");

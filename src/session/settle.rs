@@ -8,10 +8,11 @@ use super::local::Answer;
 use super::registry::count;
 use super::state::{Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
+use crate::pool::is_restorable;
 use std::sync::Arc;
 use wire::backend::SURPLUS;
 use wire::channel::Channel;
-use wire::tracker::{LASTING, Outcome, ResponseTracker, Sides};
+use wire::tracker::{LASTING, Outcome, ResponseTracker, SessionChanges, Sides};
 use wire::{SqlError, StatusFlags, WireError};
 
 impl Session<'_> {
@@ -97,18 +98,31 @@ impl Session<'_> {
         if let Some(status) = outcome.status {
             (self.status, lease.backend().status) = (status & LASTING, status);
         }
-        let failed = outcome.error.is_some();
-        // An error tells no status, and without autocommit a statement opens a transaction before it fails.
-        if failed && !self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) {
-            self.status.insert(StatusFlags::SERVER_STATUS_IN_TRANS);
-        }
         if let Some(notices) = &mut lease.backend().tracking {
             notices.follow(&outcome.changes);
         }
+        let failed = outcome.error.is_some();
+        // An error tells no status, and without autocommit a statement opens a transaction before it fails.
+        if failed && !self.expects_autocommit() {
+            self.status.insert(StatusFlags::SERVER_STATUS_IN_TRANS);
+        }
+        let Some(lease) = &mut self.lease else { return };
         // Other statements may change the session by the functions and triggers in them: that they did is all we know.
         let explained = matches!(effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));
+        let mut set_back = self.hold.set_back.take();
+        if let Effect::Passing(words) = &effect {
+            let known = set_back.get_or_insert_default();
+            if !known.contains(words.as_str()) && known.len() < MOST_SET_BACK {
+                known.push_str(words);
+            }
+        }
+        let explained =
+            explained || set_back.as_deref().is_some_and(|words| are_set_back(words, &outcome.changes));
+        if !outcome.changes.state_changed || matches!(effect, Effect::Passing(_)) {
+            self.hold.set_back = set_back;
+        }
         match effect {
-            Effect::Nothing => {}
+            Effect::Nothing | Effect::Passing(_) => {}
             Effect::Use(schema) if !failed => {
                 self.enter_schema(outcome.changes.schema.as_ref().unwrap_or(&schema))
             }
@@ -123,7 +137,7 @@ impl Session<'_> {
                     self.hold.add(Reason::State);
                 }
             }
-            Effect::Set(setting) => self.learn(&setting, outcome, before),
+            Effect::Set(setting) => self.learn(&setting, outcome),
             Effect::Hold(Reason::UserVariable) if self.route.ignores_variables => {}
             Effect::Hold(reason) => {
                 self.hold.add(reason);
@@ -162,12 +176,18 @@ impl Session<'_> {
             let schema = Some(schema).filter(|schema| !schema.is_empty()).map(Arc::from);
             Arc::make_mut(&mut self.want.profile).schema = schema;
         }
-        self.profile_in_force();
-    }
-    /// The connection in hand carries what the session wants.
-    pub(super) fn profile_in_force(&mut self) {
+        self.entered = true;
         if let Some(lease) = &mut self.lease {
             lease.set_profile(&self.want.profile);
+        }
+    }
+    /// The connection in hand carries what the session wants, but for a schema that could not be had.
+    pub(super) fn profile_in_force(&mut self) {
+        let Some(lease) = &mut self.lease else { return };
+        let (wanted, schema) = (&self.want.profile, lease.profile().schema.clone());
+        match schema == wanted.schema {
+            true => lease.set_profile(wanted),
+            false => lease.set_profile(&Arc::new(wanted.in_schema(schema))),
         }
     }
     /// What holds a connection beside open transactions: what was set for the next one, until it is over.
@@ -180,11 +200,26 @@ impl Session<'_> {
             }
         }
         // Autocommit was turned off in a way that nobody told, so it could not be turned off elsewhere.
-        let off = !self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
-        if off && self.want.profile.get("autocommit") != Some("'OFF'") {
+        if !self.status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) && self.expects_autocommit() {
             self.hold.add(Reason::State);
         }
     }
+    /// Whether autocommit is on as far as the session and its server have said.
+    pub(super) fn expects_autocommit(&mut self) -> bool {
+        match self.want.profile.get("autocommit") {
+            Some(value) => value != "'OFF'",
+            None => self.lease.as_mut().is_none_or(|lease| lease.backend().autocommits),
+        }
+    }
+}
+
+/// Most bytes of words that are remembered of a session's SET STATEMENTs.
+const MOST_SET_BACK: usize = 4096;
+
+/// MariaDB reports the variables of SET STATEMENT, which it sets back. Of some, such as `timestamp`, it reports that later.
+fn are_set_back(words: &str, changes: &SessionChanges) -> bool {
+    let is_set_back = |name: &str| is_restorable(name) && words.split(' ').any(|word| word == name);
+    changes.schema.is_none() && changes.variables.iter().all(|(name, _)| is_set_back(name))
 }
 
 impl Role {

@@ -26,7 +26,7 @@ use super::local::Answer;
 use super::prepared::{Call, Preparing};
 use super::registry::{Registered, count};
 use super::route::Route;
-use super::schema::first_want;
+use super::schema::{first_want, is_about_schema};
 use super::statements::Statements;
 use super::unseen::Complaints;
 use super::wait::{Failure, Patience, acquire, readable_within};
@@ -156,6 +156,10 @@ pub struct Session<'a> {
     pub(super) route: Route,
     /// The command at hand is sent for the second time.
     pub(super) repeats: bool,
+    /// Whether the last connection was to a MariaDB.
+    pub(super) had_mariadb: Option<bool>,
+    /// A connection was had in the session's schema.
+    pub(super) entered: bool,
     /// How often COM_CHANGE_USER was refused on the client's connection.
     pub(super) refused_changes: u8,
 }
@@ -202,6 +206,8 @@ impl<'a> Session<'a> {
             unseen: None,
             route,
             repeats: false,
+            had_mariadb: None,
+            entered: false,
             refused_changes: 0,
         })
     }
@@ -309,7 +315,18 @@ impl<'a> Session<'a> {
         let trusted = if self.repeats { Duration::ZERO } else { TRUSTED_IDLE };
         let patience = Patience { limits: &self.variables, start: self.started, trusted };
         let (backends, entry) = (&self.shared.backends, &self.registered.entry);
-        acquire(backends, self.hostgroup, want, kept, &self.socket, entry, patience).map_err(Step::from)
+        let get =
+            |want: &Want, kept| acquire(backends, self.hostgroup, want, kept, &self.socket, entry, patience);
+        let lease = match get(want, kept) {
+            Err(Failure::Error(error)) if self.entered && other.is_none() && is_about_schema(&error) => {
+                // On its own server the session would go on, whatever has become of its schema.
+                let profile = Arc::new(want.profile.in_schema(None));
+                get(&Want { profile, ..want.clone() }, None)
+            }
+            got => got,
+        };
+        self.entered |= lease.is_ok();
+        lease.map_err(Step::from)
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
     pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
@@ -360,17 +377,20 @@ impl<'a> Session<'a> {
         self.status.intersects(TRANSACTION)
     }
     pub(super) fn give_back(&mut self) {
-        if self.hold.unknown_insert_id
-            && let Err(error) = self.ask_for_insert_id()
-        {
+        let told = match self.hold.unknown_insert_id {
+            true => self.ask_for_insert_id(),
+            false => Ok(()),
+        };
+        if let Err(error) = told.and_then(|()| self.hear_what_is_set_back()) {
             if let Some(lease) = &self.lease {
                 lease.log_loss("after a statement", &error);
             }
             return self.drop_lease();
         }
         let hold = std::mem::take(&mut self.hold);
-        if let Some(lease) = self.lease.take() {
-            self.released = Some(Released { id: lease.id(), hold });
+        if let Some(mut lease) = self.lease.take() {
+            self.had_mariadb = Some(lease.backend().is_mariadb());
+            self.released = hold.set_back.is_none().then_some(Released { id: lease.id(), hold });
             self.want.last = Some(lease.id());
             lease.release(*self.ended.get_or_insert_with(Instant::now), &self.variables);
         }

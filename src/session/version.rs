@@ -35,8 +35,15 @@ impl Session<'_> {
             None => self.shared.backends.known_version(self.hostgroup),
         }
     }
-    /// Whether answers of our own are to be MariaDB's. Where no connection tells, mysql-server_version does.
+    /// Whether answers of our own are to be MariaDB's: as the session's last connection tells, or another. Where none does,
+    /// mysql-server_version does.
     pub(super) fn is_mariadb(&mut self) -> bool {
+        if let Some(lease) = &mut self.lease {
+            self.had_mariadb = Some(lease.backend().is_mariadb());
+        }
+        if let Some(mariadb) = self.had_mariadb {
+            return mariadb;
+        }
         let of_variable = || is_mariadb(&self.shared.config.variables().server_version);
         self.servers_version().map_or_else(of_variable, |version| is_mariadb(&version))
     }

@@ -248,6 +248,86 @@ pub fn errors_without_autocommit(lab: &Lab) {
     }
 }
 
+/// A session whose schema another session has dropped goes on without one, and in it when it is there again.
+pub fn schema_that_is_gone(lab: &Lab) {
+    for route in narrow(lab, "homeless", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(
+            &mut dba,
+            &["CREATE DATABASE app_gone", "CREATE TABLE app.here (a INT)", "INSERT INTO app.here VALUES (7)"],
+        );
+        dba.query_drop(format!("GRANT ALL ON *.* TO {}", route.user)).unwrap();
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut one, &["USE app_gone", "SET time_zone='+01:00'"]);
+        run(&mut other, &["SELECT a FROM here"]);
+        run(&mut dba, &["DROP DATABASE app_gone"]);
+        for _ in 0..2 {
+            assert_eq!(row::<String>(&mut one, "SELECT @@time_zone"), "+01:00", "{}", route.user);
+            assert_eq!(row::<u8>(&mut one, "SELECT a FROM app.here"), 7);
+            assert_eq!(code(&mut one, "SELECT a FROM here"), 1046);
+            assert_eq!(code(&mut one, "CREATE TABLE t (a INT)"), 1046);
+            run(&mut one, &["SET time_zone='+02:00'", "SET time_zone='+01:00'"]);
+            assert_eq!(row::<u8>(&mut other, "SELECT a FROM here"), 7);
+            assert_eq!(row::<String>(&mut other, "SELECT DATABASE()"), "app");
+        }
+        assert_eq!(code(&mut one, "USE app_gone"), 1049);
+        run(&mut dba, &["CREATE DATABASE app_gone"]);
+        assert_eq!(row::<u8>(&mut other, "SELECT a FROM here"), 7);
+        assert_eq!(row::<String>(&mut one, "SELECT DATABASE()"), "app_gone", "{}", route.user);
+        run(&mut dba, &["DROP DATABASE app_gone"]);
+        run(&mut other, &["SELECT a FROM here"]);
+        run(&mut one, &["USE app"]);
+        assert_eq!(row::<u8>(&mut one, "SELECT a FROM here"), 7);
+        run(&mut dba, &["DROP TABLE app.here"]);
+    }
+}
+
+/// SET STATEMENT and SET GLOBAL keep no connection: two sessions take turns on one.
+pub fn set_for_others(lab: &Lab) {
+    for route in narrow(lab, "passing", 1) {
+        lab.servers.dba(route.kind).query_drop(format!("GRANT ALL ON *.* TO {}", route.user)).unwrap();
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        for _ in 0..2 {
+            run(&mut one, &["SET GLOBAL max_connections=151, join_buffer_size=262144"]);
+            run(&mut other, &["SELECT 1"]);
+            if route.kind == Kind::MariaDb {
+                run(&mut one, &["SET STATEMENT sort_buffer_size=300000, sql_mode='' FOR SELECT 1"]);
+                assert_eq!(row::<u32>(&mut other, "SELECT @@sort_buffer_size"), 2_097_152);
+                run(&mut one, &["SET STATEMENT max_statement_time=5 FOR DO 1"]);
+                run(&mut other, &["SELECT 1"]);
+            }
+        }
+    }
+}
+
+/// A server on which new sessions have no autocommit: only transactions keep the one connection, and those of failed statements.
+pub fn no_autocommit_for_anybody(lab: &Lab) {
+    for route in narrow(lab, "noauto", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(&mut dba, &["CREATE TABLE app.na (id INT PRIMARY KEY, v INT) ENGINE=InnoDB"]);
+        run(&mut dba, &["INSERT INTO app.na VALUES (1, 1)", "SET innodb_lock_wait_timeout=1"]);
+        run(&mut dba, &["SET GLOBAL autocommit=0"]);
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        for _ in 0..3 {
+            assert_eq!(row::<u8>(&mut one, "SELECT @@autocommit"), 0, "{}", route.user);
+            assert_eq!(row::<u8>(&mut other, "SELECT @@autocommit"), 0, "{}", route.user);
+        }
+        run(&mut one, &["SELECT v FROM app.na WHERE id = 1 FOR UPDATE"]);
+        assert_eq!(code(&mut dba, "UPDATE app.na SET v = 2"), 1205);
+        run(&mut one, &["COMMIT"]);
+        run(&mut dba, &["UPDATE app.na SET v = 2"]);
+        assert_eq!(code(&mut other, "INSERT INTO app.na VALUES (2, 1), (1, 1)"), 1062);
+        assert_eq!(code(&mut dba, "UPDATE app.na SET v = 3"), 1205, "{}: the lock is kept", route.user);
+        run(&mut other, &["ROLLBACK"]);
+        run(&mut one, &["SET autocommit=1", "UPDATE app.na SET v = 4"]);
+        assert_eq!(row::<u8>(&mut dba, "SELECT v FROM app.na"), 4);
+        run(&mut other, &["UPDATE app.na SET v = 5"]);
+        drop(other);
+        assert_eq!(row::<u8>(&mut one, "SELECT v FROM app.na"), 4, "{}", route.user);
+        run(&mut dba, &["SET GLOBAL autocommit=1", "DROP TABLE app.na"]);
+    }
+}
+
 /// Ids that statements name themselves, and the other ways to read LAST_INSERT_ID().
 pub fn ids_of_other_sessions(lab: &Lab) {
     for route in narrow(lab, "named", 1) {

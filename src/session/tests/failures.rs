@@ -303,6 +303,7 @@ fn a_server_that_dies_while_it_is_prepared_is_not_stormed() {
     let mut client = world.client();
     client.query_drop("SET sql_mode='ANSI'").unwrap();
     // Takes the connection, so that others are opened.
+    world.await_pool(0, 1);
     let mut other = world.client();
     other.query_drop("BEGIN").unwrap();
     let before = world.fake.control.texts().len();

@@ -20,6 +20,7 @@ use socket2::{Domain, Protocol, SockRef, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+pub use tracking::AUTOCOMMITS;
 
 /// The largest packet a server may send before the login is done, in bytes.
 const LOGIN_PACKET: usize = 64 * 1024;
@@ -70,6 +71,9 @@ pub struct Backend {
     pub connection_id: u32,
     /// Status flags of the last OK or EOF seen.
     pub status: StatusFlags,
+    /// Whether autocommit is on where nobody has set it, as the server said when the session was new. MySQL's status flags have it on
+    /// after every login.
+    pub autocommits: bool,
     /// What the server reports by default, where [`Backend::track`] has asked it for more; `None`: it reports nothing.
     pub tracking: Option<Notices>,
 }
@@ -106,7 +110,16 @@ impl Backend {
         let status = authenticate::run(&mut channel, options, &greeting, capabilities)?;
         channel.set_deadline(None);
         let ServerGreeting { version, connection_id, .. } = greeting;
-        Ok(Self { channel, capabilities, server_version: version, connection_id, status, tracking: None })
+        let autocommits = status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+        Ok(Self {
+            channel,
+            capabilities,
+            server_version: version,
+            connection_id,
+            status,
+            autocommits,
+            tracking: None,
+        })
     }
 
     /// Runs one statement and reads its (first) result, at most `limit` bytes, by `deadline`. An OK gives no columns.

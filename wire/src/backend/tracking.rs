@@ -9,7 +9,9 @@ use crate::{CapabilityFlags, Command, WireError};
 use std::time::Instant;
 
 const DEFAULTS: &str = "SELECT @@session_track_system_variables, @@session_track_schema, \
-                        @@session_track_state_change, @@session_track_transaction_info";
+                        @@session_track_state_change, @@session_track_transaction_info, @@autocommit";
+/// Asks whether a new session has autocommit.
+pub const AUTOCOMMITS: &str = "SELECT @@autocommit";
 
 impl Backend {
     /// Whether the server is a MariaDB.
@@ -25,6 +27,12 @@ impl Backend {
              session_track_state_change=ON, session_track_transaction_info='CHARACTERISTICS'"
         )
     }
+    /// Takes note of the last value of an answer: whether a new session has autocommit.
+    pub fn note_autocommit(&mut self, answer: &TextResult) {
+        if let Some(Some(value)) = answer.rows.first().and_then(|row| row.last()) {
+            self.autocommits = value != b"0";
+        }
+    }
     /// Asks a server that can for reports on the schema, on `variables` (names, separated by commas), on other state and on
     /// transactions, and reads what it reports by default, in one round trip. A server that cannot has
     /// [`Backend::tracking`] left empty.
@@ -38,6 +46,7 @@ impl Backend {
         let answers = self.exchange(&requests, OWN_ANSWER, deadline)?;
         if let [Ok(defaults), Ok(_)] = answers.as_slice() {
             let notices = read_defaults(defaults);
+            self.note_autocommit(defaults);
             self.tracking = if self.is_mariadb() { notices } else { notices.map(Notices::of_mysql) };
         }
         Ok(())
@@ -49,7 +58,7 @@ fn read_defaults(result: &TextResult) -> Option<Notices> {
     let [row] = result.rows.as_slice() else { return None };
     let text =
         |value: &Option<Vec<u8>>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
-    let [variables, schema, state_change, transaction_info] = row.as_slice() else { return None };
+    let [variables, schema, state_change, transaction_info, _] = row.as_slice() else { return None };
     Some(Notices::new(&text(variables), &text(schema), &text(state_change), &text(transaction_info)))
 }
 
@@ -59,7 +68,7 @@ mod tests {
 
     #[test]
     fn defaults_are_read_from_their_row() {
-        let row = ["time_zone,autocommit", "1", "0", "OFF"].map(|text| Some(text.as_bytes().to_vec()));
+        let row = ["time_zone,autocommit", "1", "0", "OFF", "1"].map(|text| Some(text.as_bytes().to_vec()));
         let result = TextResult { columns: Vec::new(), rows: vec![row.to_vec()] };
         let expected = Notices::new("time_zone,autocommit", "ON", "OFF", "OFF");
         assert_eq!(read_defaults(&result), Some(expected));
