@@ -121,7 +121,7 @@ impl Sessions {
         // What is there for the whole session is used where it is: moved, it would be on the stack twice.
         let socket = accepted.socket.clone();
         let mut entered = self.let_in(accepted, options, accounts);
-        let (client, login, registered) = match &mut entered {
+        let Entered { client, login, registered } = match &mut entered {
             Ok(entered) => entered,
             Err(error) => return failed(error),
         };
@@ -134,14 +134,14 @@ impl Sessions {
         outcome.unwrap_or_else(|error| failed(&error));
     }
     /// Logs a client in and gives it a place in the registry. Not inlined: what is on the stack for that is not to be there all
-    /// the time. The login is for its taker, and gone when the session has begun.
+    /// the time.
     #[inline(never)]
     fn let_in(
         &self,
         accepted: Accepted,
         options: &ServerOptions,
         accounts: &dyn Accounts,
-    ) -> Result<(Channel, Option<Box<Login>>, Arc<Registered>), WireError> {
+    ) -> Result<Entered, WireError> {
         let Accepted { socket, peer, id } = accepted;
         let place = Mutex::new(None);
         let enter = |user: &str, most| {
@@ -152,8 +152,16 @@ impl Sessions {
         let (client, login) = login(socket.clone(), id, options, &admission)?;
         // `login` succeeds only by way of `enter`.
         let registered = place.into_inner().ok_or(WireError::Closed)?;
-        Ok((client, Some(Box::new(login)), Arc::new(registered)))
+        Ok(Entered { client, login: Some(Box::new(login)), registered: Arc::new(registered) })
     }
+}
+
+/// A client that has logged in.
+struct Entered {
+    client: Channel,
+    /// For its taker, and gone when the session has begun.
+    login: Option<Box<Login>>,
+    registered: Arc<Registered>,
 }
 
 /// Command after command, until the client leaves or cannot be served further.
