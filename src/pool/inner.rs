@@ -1,6 +1,7 @@
 //! The state under the pool's lock: placement, and which list each connection is in. No IO.
 
 use super::connection::{Connection, Counters, Shared, Trash};
+use super::peer::Peer;
 use super::profile::Want;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, ServerStatus, Unavailable};
 use admin::Value;
@@ -280,10 +281,12 @@ impl<T> Inner<T> {
         self.sweep(trash);
         now_shunned
     }
-    /// A free connection of a hostgroup.
-    pub fn any_free(&self, hostgroup: HostgroupId) -> Option<&Connection<T>> {
-        let mut pools = self.pools.get(&hostgroup)?.values();
-        pools.find_map(|pool| pool.free.back()).map(|idle| &*idle.connection)
+    /// The server's end of an open connection of a hostgroup, free or used.
+    pub fn any_peer(&self, hostgroup: HostgroupId) -> Option<&Arc<Peer>> {
+        self.pools.get(&hostgroup)?.values().find_map(|pool| {
+            let free = pool.free.iter().map(|idle| &idle.connection.shared);
+            free.chain(pool.used.values()).find_map(|shared| shared.peer())
+        })
     }
     /// Takes the free connection of a hostgroup that was last used under the slot `id`.
     pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {

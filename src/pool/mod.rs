@@ -126,9 +126,9 @@ impl Backends {
         let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
         lease.is_quiet().then_some(lease)
     }
-    /// The version that a server of a hostgroup has told, if there is a free connection to one.
+    /// The version that a server of a hostgroup has told, if there is a connection to one.
     pub fn known_version(&self, hostgroup: HostgroupId) -> Option<String> {
-        self.inner.lock().any_free(hostgroup).map(|connection| connection.transport.server_version.clone())
+        self.inner.lock().any_peer(hostgroup).map(|peer| peer.server_version.clone())
     }
     /// Queues for a hostgroup. Ask [`Backends::lease`] again after this, before waiting.
     pub fn wait_for(&self, hostgroup: HostgroupId) -> std::io::Result<Waiter> {

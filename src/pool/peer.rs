@@ -36,6 +36,8 @@ pub struct Peer {
     pub connection_id: u32,
     /// Who is logged in.
     pub identity: Arc<Identity>,
+    /// What the server said its version is.
+    pub server_version: String,
 }
 
 impl Peer {
@@ -50,6 +52,7 @@ impl Peer {
             tls: stream.is_encrypted(),
             connection_id: backend.connection_id,
             identity: Arc::clone(identity),
+            server_version: backend.server_version.clone(),
         })
     }
     /// Sends KILL for the connection over one of its own: to the same server, as the same user, who needs no privilege

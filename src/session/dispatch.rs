@@ -35,7 +35,7 @@ impl Session<'_> {
                 if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
                     return Step::Answer(answer);
                 }
-                if let Some(kill) = Kill::parse(sql, self.plain_backslash()) {
+                if let Some(kill) = Kill::parse(sql, self.plain_backslash(), self.id) {
                     return self.kill(kill);
                 }
                 return self.query(command, sql);

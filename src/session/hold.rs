@@ -112,6 +112,8 @@ pub struct Hold {
     pub set_back: Option<String>,
     /// LAST_INSERT_ID() on the connection may be another than the session knows.
     pub unknown_insert_id: bool,
+    /// The last statement was interrupted, perhaps with the whole connection: nobody else is to find out.
+    pub interrupted: bool,
 }
 
 impl Hold {

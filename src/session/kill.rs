@@ -18,9 +18,10 @@ pub struct Kill {
 }
 
 impl Kill {
-    /// Reads `KILL [HARD|SOFT] [CONNECTION|QUERY] number`. `None`: another statement. Among them are those with an expression in
-    /// the number's place, which means something to the server alone, and MariaDB's KILL QUERY ID and KILL USER.
-    pub fn parse(sql: &[u8], plain_backslash: bool) -> Option<Self> {
+    /// Reads `KILL [HARD|SOFT] [CONNECTION|QUERY] number`, where `CONNECTION_ID()` is the number `own`. `None`: another statement.
+    /// Among them are those with another expression in the number's place, which means something to the server alone, and
+    /// MariaDB's KILL QUERY ID and KILL USER.
+    pub fn parse(sql: &[u8], plain_backslash: bool, own: u32) -> Option<Self> {
         if !Self::is_verb_of(sql, plain_backslash) {
             return None;
         }
@@ -38,7 +39,12 @@ impl Kill {
         if target == Target::Query || is(next, "CONNECTION") {
             next = word()?;
         }
-        let id = str::from_utf8(next).ok()?.parse().ok()?;
+        let id = if is(next, "CONNECTION_ID") {
+            let call = [tokens.next(), tokens.next()];
+            (call == [Some(Token::Symbol(b'(')), Some(Token::Symbol(b')'))]).then_some(own.into())?
+        } else {
+            str::from_utf8(next).ok()?.parse().ok()?
+        };
         tokens.next().is_none().then_some(Self { target, id })
     }
     /// Whether a statement begins with KILL. Prepared, it would mean the server's ids: it must not be.
@@ -123,8 +129,10 @@ mod tests {
             ("KILL HARD QUERY 8", Target::Query, 8),
             ("KILL SOFT 8", Target::Connection, 8),
             ("KILL 18446744073709551615", Target::Connection, u64::MAX),
+            ("KILL CONNECTION_ID()", Target::Connection, 3),
+            ("kill query connection_id ( );", Target::Query, 3),
         ] {
-            assert_eq!(Kill::parse(sql.as_bytes(), false), Some(Kill { target, id }), "{sql}");
+            assert_eq!(Kill::parse(sql.as_bytes(), false, 3), Some(Kill { target, id }), "{sql}");
         }
     }
 
@@ -134,7 +142,8 @@ mod tests {
             "",
             "KILL",
             "KILL QUERY",
-            "KILL CONNECTION_ID()",
+            "KILL CONNECTION_ID",
+            "KILL CONNECTION_ID() + 1",
             "KILL 1 + 1",
             "KILL @x",
             "KILL QUERY ID 9",
@@ -145,7 +154,7 @@ mod tests {
             "SELECT 'KILL 5'",
             "-- KILL 5",
         ] {
-            assert_eq!(Kill::parse(sql.as_bytes(), false), None, "{sql}");
+            assert_eq!(Kill::parse(sql.as_bytes(), false, 3), None, "{sql}");
         }
     }
 

@@ -15,6 +15,10 @@ use wire::channel::Channel;
 use wire::tracker::{LASTING, Outcome, ResponseTracker, SessionChanges, Sides};
 use wire::{SqlError, StatusFlags, WireError};
 
+/// Errors of a statement that ended with its connection, or, as 1317, perhaps without: the server's shutdown, KILL, and MariaDB's
+/// KILL CONNECTION.
+const INTERRUPTIONS: [u16; 3] = [1053, 1317, 1927];
+
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
@@ -98,6 +102,8 @@ impl Session<'_> {
         if let Some(status) = outcome.status {
             (self.status, lease.backend().status) = (status & LASTING, status);
         }
+        self.hold.interrupted =
+            outcome.error.as_ref().is_some_and(|error| INTERRUPTIONS.contains(&error.code));
         if let Some(notices) = &mut lease.backend().tracking {
             notices.follow(&outcome.changes);
         }

@@ -354,11 +354,11 @@ impl<'a> Session<'a> {
     }
     pub(super) fn part_with_current(&mut self) {
         self.released = None;
-        let reasons = std::mem::take(&mut self.hold).reasons;
+        let Hold { reasons, interrupted, .. } = std::mem::take(&mut self.hold);
         let dirty = reasons.leave_something() || self.in_transaction();
         match self.lease.take() {
             // A MariaDB that resets a connection with a prepared XA transaction opens no InnoDB table there any more.
-            Some(mut lease) if reasons.contains(Reason::Xa) => lease.backend().quit(),
+            Some(mut lease) if interrupted || reasons.contains(Reason::Xa) => lease.backend().quit(),
             Some(lease) => self.part_with(lease, dirty),
             None => {}
         }
@@ -377,6 +377,9 @@ impl<'a> Session<'a> {
         self.status.intersects(TRANSACTION)
     }
     pub(super) fn give_back(&mut self) {
+        if self.hold.interrupted {
+            return self.drop_lease();
+        }
         let told = match self.hold.unknown_insert_id {
             true => self.ask_for_insert_id(),
             false => Ok(()),

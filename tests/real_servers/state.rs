@@ -89,6 +89,21 @@ pub fn settings_follow_their_session(lab: &Lab) {
     }
 }
 
+/// A reset means what it means on this server, whoever has the connections to it.
+pub fn reset_while_all_is_taken(lab: &Lab) {
+    const COLLATION: &str = "SELECT @@collation_connection";
+    for route in narrow(lab, "taken", 1) {
+        let mut direct = lab.servers.dba(route.kind);
+        let (mut holder, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut holder, &["BEGIN", "SELECT 1"]);
+        direct.reset().unwrap();
+        other.reset().unwrap();
+        run(&mut holder, &["ROLLBACK"]);
+        let collation: String = row(&mut other, COLLATION);
+        assert_eq!(collation, row::<String>(&mut direct, COLLATION), "{}", route.user);
+    }
+}
+
 /// Collations with ids over 255, and the one that utf8mb4 means on this server.
 pub fn collations(lab: &Lab) {
     let [mysql, mariadb] = narrow(lab, "collate", 1);
@@ -357,6 +372,21 @@ pub fn commit_and_release(lab: &Lab) {
                 assert!(one.query_drop("SELECT 1").is_err(), "{} after {end:?}", route.user);
                 assert_eq!(row::<u8>(&mut other, "SELECT 1"), 1, "{} after {end:?}", route.user);
             }
+        }
+    }
+}
+
+/// The server closes a connection after the answer to its own KILL: no other session gets it.
+pub fn kill_oneself(lab: &Lab) {
+    for route in narrow(lab, "oneself", 1) {
+        for _ in 0..5 {
+            let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+            let killed = code(&mut one, "KILL CONNECTION_ID() + 0");
+            assert!([1317, 1927].contains(&killed), "{}: {killed}", route.user);
+            drop(one);
+            assert_eq!(row::<u8>(&mut other, "SELECT 1"), 1, "{}", route.user);
+            code(&mut other, "KILL CONNECTION_ID()");
+            assert!(other.query_drop("SELECT 1").is_err(), "{}", route.user);
         }
     }
 }
