@@ -22,6 +22,7 @@ mod servers;
 mod setup;
 mod state;
 mod statements;
+mod stress;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -74,6 +75,7 @@ const CHECKS: &[Check] = &[
     ("procedures with OUT parameters", statements::procedures),
     ("files of the client", statements::files),
     ("changes of user", statements::changes_of_user),
+    ("many sessions at random on few connections", stress::sessions_at_random),
     ("every column type", results::column_types),
     ("statements that return no rows", results::statements_without_rows),
     ("errors, also in the middle of a result", results::errors),

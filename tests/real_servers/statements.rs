@@ -83,10 +83,10 @@ pub fn counts(lab: &Lab) {
 }
 
 /// A client that says what it is told to.
-struct Raw(Backend);
+pub struct Raw(Backend);
 
 impl Raw {
-    fn new(lab: &Lab, route: &Route) -> Self {
+    pub fn new(lab: &Lab, route: &Route) -> Self {
         let options = ConnectOptions {
             address: ([127, 0, 0, 1], lab.daemon.traffic_port).into(),
             tls: false,
@@ -122,7 +122,16 @@ impl Raw {
             packets.push(packet);
         }
     }
-    fn prepare(&mut self, sql: &str) -> u32 {
+    /// A piece of the first parameter.
+    pub fn long_data(&mut self, id: u32, piece: &[u8]) {
+        self.send(Command::COM_STMT_SEND_LONG_DATA, id, &[b"\0\0", piece].concat());
+    }
+    /// What a statement with one parameter, which was sent in pieces, answers in its only column.
+    pub fn echo(&mut self, id: u32) -> Vec<u8> {
+        let (packets, _) = self.rows(Command::COM_STMT_EXECUTE, id, &[&ONCE[..], b"\0\x01\xFD\0"].concat());
+        packets.last().unwrap()[2..].to_vec()
+    }
+    pub fn prepare(&mut self, sql: &str) -> u32 {
         self.0.prepare(&[], sql.as_bytes(), &[], in_time()).unwrap().id
     }
 }
@@ -155,12 +164,12 @@ pub fn pieces_and_cursors(lab: &Lab) {
         interrupt();
         assert_eq!(execute(&mut raw, b"\0\0\x01y"), b"\x01y", "{}: types sent before", route.user);
         interrupt();
-        raw.send(Command::COM_STMT_SEND_LONG_DATA, echo, b"\0\0long ");
-        raw.send(Command::COM_STMT_SEND_LONG_DATA, echo, b"\0\0data");
+        raw.long_data(echo, b"long ");
+        raw.long_data(echo, b"data");
         assert_eq!(execute(&mut raw, b"\0\0"), b"\x09long data");
         interrupt();
         assert_eq!(execute(&mut raw, b"\0\0\x01z"), b"\x01z");
-        raw.send(Command::COM_STMT_SEND_LONG_DATA, echo, b"\0\0lost");
+        raw.long_data(echo, b"lost");
         raw.send(Command::COM_STMT_RESET, echo, b"");
         assert_eq!(raw.read()[0], 0);
         interrupt();
