@@ -54,12 +54,21 @@ pub struct Statement {
     pub names_tables: bool,
     /// It has RETURNING: its answer is rows, which do not tell the insert id.
     pub returns_rows: bool,
+    /// How many statements the text has, up to 255; 0 where it was not read.
+    pub statements: u8,
 }
 
 impl Statement {
     /// Whether what the statement before complained of can still be read after this one.
     pub fn keeps_diagnostics(&self) -> bool {
         self.reads_diagnostics || !self.names_tables
+    }
+    /// How many answers are certain to come if none fails. A procedure's results are not its last.
+    pub fn answers(&self) -> usize {
+        match self.effect {
+            Effect::Hold(Reason::Procedure) if self.statements == 1 => usize::MAX,
+            _ => self.statements.into(),
+        }
     }
 }
 
@@ -86,7 +95,8 @@ pub fn classify_with<'a>(
         scan.token(token);
         also(token, &tokens);
     }
-    Statement { effect: scan.effect(sql, plain_backslash), kind: scan.kind(), ..scan.found }
+    let kind = scan.kind();
+    Statement { effect: scan.effect(sql, plain_backslash), kind, statements: scan.parts, ..scan.found }
 }
 
 /// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
@@ -215,7 +225,7 @@ fn meaning(word: &[u8]) -> &'static [u8] {
 struct Scan<'a> {
     first: Verb,
     verb: Verb,
-    parts: usize,
+    parts: u8,
     /// The first word, and the one after it that says more.
     names: [&'a [u8]; 2],
     locks_rows: bool,
@@ -271,7 +281,7 @@ impl<'a> Scan<'a> {
         let (verb, hold) = verb(upper(word, &mut buffer));
         self.verb = verb;
         self.previous = word;
-        self.parts += 1;
+        self.parts = self.parts.saturating_add(1);
         self.found.names_tables |= word.eq_ignore_ascii_case(b"UPDATE");
         if let Some(reason) = hold {
             self.hold(reason);
@@ -390,6 +400,19 @@ mod tests {
 
     fn effect(sql: &str) -> Effect {
         classify(sql.as_bytes(), false).effect
+    }
+
+    #[test]
+    fn how_many_answers_are_certain() {
+        for (sql, answers) in [
+            ("SELECT 1", 1),
+            ("SELECT 1;", 1),
+            ("SELECT ';'; (SELECT 2) ; DO 1 -- ; 4", 3),
+            ("CALL p()", usize::MAX),
+            ("CALL p(); SELECT 1", 2),
+        ] {
+            assert_eq!(classify(sql.as_bytes(), false).answers(), answers, "{sql}");
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ impl Session<'_> {
             notices: backend.tracking.as_ref(),
             status: backend.status,
             statement: pending.role.new_id(),
+            answers: pending.statement.answers(),
         };
         let mut tracker = ResponseTracker::new(pending.command, sides);
         let (relayed, volume) = relay(client, &mut backend.channel, &mut tracker, |pause| watch.tick(pause));

@@ -151,6 +151,7 @@ impl Script {
             "UPDATE mixed SET b = 'eins' WHERE a = 1",
             "SELECT a, b FROM mixed ORDER BY a",
             "SELECT 1; DO 1; SET time_zone = '+02:00'; SELECT a FROM mixed ORDER BY a",
+            "SELECT 1; SELECT a FROM mixed; SELECT 2;",
             "SELECT 1; SELEC",
             "SELECT a FROM mixed WHERE a = (SELECT a FROM mixed)",
             "SELEC",
@@ -232,18 +233,21 @@ impl Script {
 
 /// Leaves out what may differ.
 ///
-/// The status in the EOF between definitions and rows cannot be known before the rows have come, and clients go by the last
-/// one; where it says more (a cursor, OUT parameters) it stays. Of OUT parameters MySQL tells before their row only, MariaDB
+/// The status in the EOF between definitions and rows cannot be known before the rows have come, and most clients go by the last
+/// one; what it says of more results stays, and all of it where it says more (a cursor, OUT parameters). Of OUT parameters MySQL tells before their row only, MariaDB
 /// also after it; clients take both.
 fn comparable(mut packets: Vec<Packet>) -> Vec<Packet> {
     const TELLING: u16 = 0x1040;
     const OUT_PARAMETERS: u16 = 0x1000;
+    const MORE_RESULTS: u8 = 8;
     let (mut after_definition, mut out_parameters) = (false, false);
     for Packet { payload, .. } in &mut packets {
         if payload.len() == 5 && payload[0] == 0xFE {
             let status = u16::from_le_bytes([payload[3], payload[4]]);
-            if after_definition && status & TELLING == 0 || out_parameters {
+            if out_parameters {
                 payload[1..].fill(0);
+            } else if after_definition && status & TELLING == 0 {
+                payload[1..].copy_from_slice(&[0, 0, status.to_le_bytes()[0] & MORE_RESULTS, 0]);
             }
             out_parameters = after_definition && status & OUT_PARAMETERS != 0;
         }

@@ -19,13 +19,23 @@ pub struct Sides<'a> {
     pub status: StatusFlags,
     /// The client's id of the statement it prepares; `None` for the server's.
     pub statement: Option<u32>,
+    /// How many answers the command has, one after the other, as far as its text tells: EOF packets that the server does not send
+    /// say before the rows of all but the last that more results follow. 0 is as good as 1.
+    pub answers: usize,
 }
 
 impl Sides<'_> {
     /// Two sides that agree, where everything passes.
     pub fn same(capabilities: CapabilityFlags) -> Self {
         let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
-        Self { server: capabilities, client: capabilities, notices: None, status, statement: None }
+        Self {
+            server: capabilities,
+            client: capabilities,
+            notices: None,
+            status,
+            statement: None,
+            answers: 1,
+        }
     }
     /// The client expects an EOF after definitions, and the server sends none.
     pub(super) fn lack_eof(&self) -> bool {
@@ -80,6 +90,8 @@ pub(super) struct Translation<'a> {
     begun_before: bool,
     /// What the EOF before the rows says of the result and the one after them does not: OUT parameters, more results.
     promised: StatusFlags,
+    /// Answers that have ended with a promise of more.
+    ended: usize,
 }
 
 impl<'a> Translation<'a> {
@@ -93,6 +105,7 @@ impl<'a> Translation<'a> {
             eof_due: false,
             held_row: Vec::new(),
             promised: StatusFlags::empty(),
+            ended: 0,
         }
     }
     pub(super) fn shift(&self) -> u8 {
@@ -109,7 +122,7 @@ impl<'a> Translation<'a> {
     #[inline]
     pub(super) fn pass(&mut self, chunk: &mut Chunk<'_>, sequence: u8, continued: bool) -> u8 {
         if self.eof_due && !continued {
-            self.put_eof(chunk.output(), sequence, eof_payload(0, self.sides.status & LASTING, false));
+            self.put_eof(chunk.output(), sequence, self.eof_before_rows());
         }
         sequence.wrapping_add(self.shift)
     }
@@ -136,13 +149,13 @@ impl<'a> Translation<'a> {
                     let flagged = form == Form::Eof { flagged: true };
                     self.put_eof(chunk.output(), head.sequence, eof_payload(0, status, flagged));
                 }
-                _ => {
-                    let eof = eof_payload(0, self.sides.status & LASTING, false);
-                    self.put_eof(chunk.output(), head.sequence, eof);
-                }
+                _ => self.put_eof(chunk.output(), head.sequence, self.eof_before_rows()),
             }
         }
         self.sides.status = status;
+        if matches!(said, Said::Ending { .. }) && status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS) {
+            self.ended = self.ended.saturating_add(1);
+        }
         let sequence = head.sequence.wrapping_add(self.shift);
         if kept.is_none() && form == Form::AsItIs {
             if self.shift != 0 {
@@ -161,6 +174,13 @@ impl<'a> Translation<'a> {
             form => put_packet(out, sequence, |out| self.put(out, form, payload))?,
         }
         Ok(())
+    }
+    /// An EOF that the server has not sent, after definitions whose rows follow.
+    fn eof_before_rows(&self) -> [u8; 5] {
+        let mut status = self.sides.status & LASTING;
+        status
+            .set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, self.sides.answers.saturating_sub(1) > self.ended);
+        eof_payload(0, status, false)
     }
     /// The EOF that is due, and the row that waited for it, before the packet that the server numbered `sequence`.
     fn put_eof(&mut self, out: &mut Vec<u8>, sequence: u8, eof: [u8; 5]) {

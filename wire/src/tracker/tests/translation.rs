@@ -45,6 +45,21 @@ fn result_sets_get_and_lose_their_eof() {
 }
 
 #[test]
+fn an_eof_before_rows_promises_what_is_to_come() {
+    let ended: &[u8] = b"\xfe\0\0\x0a\0\0\0";
+    let modern: &[&[u8]] =
+        &[b"\x01", COLUMN, b"\x017", ended, b"\x01", COLUMN, b"\x018", b"\xfe\0\0\x02\0\0\0"];
+    let classic = |before_the_last: &'static [u8]| -> Vec<&[u8]> {
+        let first: [&[u8]; 5] = [b"\x01", COLUMN, b"\xfe\0\0\x0a\0", b"\x017", b"\xfe\0\0\x0a\0"];
+        let last: [&[u8]; 5] = [b"\x01", COLUMN, before_the_last, b"\x018", b"\xfe\0\0\x02\0"];
+        [first, last].concat()
+    };
+    let answers = |answers| Sides { answers, ..sides(DEPRECATES, NONE) };
+    becomes(COM_QUERY, answers(2), modern, &classic(b"\xfe\0\0\x02\0"));
+    becomes(COM_QUERY, answers(usize::MAX), modern, &classic(b"\xfe\0\0\x0a\0"));
+}
+
+#[test]
 fn an_empty_result_has_the_status_of_its_end_twice() {
     let modern: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x22\0\x03\0"];
     let classic: &[&[u8]] = &[b"\x01", COLUMN, b"\xfe\0\0\x22\0", b"\xfe\x03\0\x22\0"];
