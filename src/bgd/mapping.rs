@@ -13,7 +13,7 @@ pub struct Member {
     pub endpoint: Endpoint,
     /// Whether connections to it use TLS.
     pub use_ssl: bool,
-    /// Its status.
+    /// Its status, but for what ends by itself.
     pub status: ServerStatus,
 }
 
@@ -46,7 +46,7 @@ impl Members {
             let member = present.map(|(endpoint, server)| Member {
                 endpoint: endpoint.clone(),
                 use_ssl: server.row.use_ssl,
-                status: server.status,
+                status: server.lasting_status(),
             });
             member.collect()
         };

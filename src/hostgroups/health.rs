@@ -5,6 +5,14 @@ use super::{Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
 use std::time::{Duration, Instant};
 
 impl Server {
+    /// Its status but for what ends by itself, without notice: a shun after failures or for replication lag.
+    pub fn lasting_status(&self) -> ServerStatus {
+        match self.status {
+            ServerStatus::Shunned if self.shunned_since.is_some() => ServerStatus::Online,
+            ServerStatus::ShunnedReplicationLag => ServerStatus::Online,
+            status => status,
+        }
+    }
     /// A replica that was late before LOAD is so after it, unless LOAD gave it another limit or status.
     pub(super) fn keep_lag(&mut self, old: &Self) {
         let same_limit = self.row.max_replication_lag == old.row.max_replication_lag;

@@ -96,7 +96,7 @@ impl Hostgroups {
         self.put(hostgroup, endpoint, row, ServerStatus::Online);
         true
     }
-    /// ONLINE -> SHUNNED_AWS_BGD. True if it changed.
+    /// ONLINE -> SHUNNED_AWS_BGD, also from a shun that would end by itself during the switchover. True if it changed.
     pub fn shun_aws_bgd(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
         self.replace_status(hostgroup, endpoint, ServerStatus::Online, ServerStatus::ShunnedAwsBgd)
     }
@@ -159,7 +159,7 @@ impl Hostgroups {
         to: ServerStatus,
     ) -> bool {
         match self.server_mut(hostgroup, endpoint) {
-            Some(server) if server.status == from => {
+            Some(server) if server.lasting_status() == from => {
                 server.set_status(to);
                 true
             }

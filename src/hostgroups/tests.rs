@@ -218,6 +218,28 @@ fn who_is_shunned_by_a_switchover_does_not_come_back_by_itself() {
 }
 
 #[test]
+fn a_switchover_keeps_out_who_would_come_back_by_himself() {
+    let shunned = ServerRow { status: ConfiguredStatus::Shunned, ..row(1, "configured") };
+    let late = ServerRow { max_replication_lag: 1, ..row(2, "late") };
+    let mut hostgroups = loaded(vec![row(1, "failed"), shunned, late]);
+    hostgroups.shun_failed(&at("failed"), Instant::now());
+    hostgroups.apply_lag(&at("late"), Some(2), 1);
+    assert!(hostgroups.shun_aws_bgd(1, &at("failed")) && hostgroups.shun_aws_bgd(2, &at("late")));
+    assert!(!hostgroups.shun_aws_bgd(1, &at("configured")));
+    hostgroups.apply_lag(&at("late"), Some(0), 1);
+    assert!(hostgroups.select(1, Instant::now() + 99 * SECOND, 0, |_| 0, rest).is_err());
+    let statuses = |hostgroups: &Hostgroups| {
+        [(1, "failed"), (2, "late"), (1, "configured")]
+            .map(|(id, host)| status(hostgroups, id, host).unwrap())
+    };
+    assert_eq!(statuses(&hostgroups), [ShunnedAwsBgd, ShunnedAwsBgd, Shunned]);
+    for (id, host) in [(1, "failed"), (2, "late"), (1, "configured")] {
+        hostgroups.unshun_aws_bgd(id, &at(host));
+    }
+    assert_eq!(statuses(&hostgroups), [Online, Online, Shunned]);
+}
+
+#[test]
 fn pings_that_are_not_answered_shun_what_is_in_use() {
     use ConfiguredStatus as C;
     let rows = [(1, C::Online), (2, C::Shunned), (3, C::OfflineSoft), (4, C::Online), (5, C::Online)];
