@@ -17,6 +17,7 @@ use crate::ports;
 use crate::process::{Certificate, Process};
 use crate::runtime::{AllListeners, DaemonRuntime, live_tables, monitor_tables, query_tables};
 use crate::session::{Sessions, Sweeper};
+use crate::stats;
 use admin::{Admin, Start, Variables};
 use crossbeam_channel::Sender;
 use sqlite_server::SqliteServer;
@@ -161,7 +162,8 @@ impl Daemon {
         let queries = query_tables(config, &self.statistics);
         let refused = self.listeners.traffic.refused();
         let live = live_tables(&self.backends, &self.sessions, config, &self.dns, monitor, refused);
-        for table in live.into_iter().chain(queries).chain(monitor_tables(monitor)) {
+        let pools = stats::pool_tables(&self.backends);
+        for table in live.into_iter().chain(queries).chain(pools).chain(monitor_tables(monitor)) {
             self.admin.register(table).map_err(part)?;
         }
         let listeners = &self.listeners;

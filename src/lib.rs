@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod digest;
 pub mod dns;
 pub mod hostgroups;
+mod json;
 pub mod listeners;
 pub mod monitor;
 pub mod places;
@@ -17,6 +18,7 @@ pub mod process;
 pub mod rules;
 pub mod runtime;
 pub mod session;
+pub mod stats;
 #[cfg(test)]
 mod testing;
 mod tokens;

@@ -132,7 +132,6 @@ pub fn live_tables(
         let (sessions, config) = (Arc::clone(sessions), Arc::clone(config));
         LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&sessions, &config)) }
     };
-    let pool = Arc::clone(backends);
     vec![
         of_hostgroups("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, rows::runtime_mysql_servers_rows),
         of_hostgroups(
@@ -155,12 +154,6 @@ pub fn live_tables(
             ddl::RUNTIME_MYSQL_SERVERS_SSL_PARAMS,
             rows::runtime_mysql_servers_ssl_params_rows,
         ),
-        LiveTable {
-            name: "stats_mysql_connection_pool",
-            schema: Schema::Stats,
-            ddl: ddl::STATS_MYSQL_CONNECTION_POOL,
-            rows: Arc::new(move || pool.connection_pool_rows()),
-        },
         of_sessions("stats_mysql_processlist", ddl::STATS_MYSQL_PROCESSLIST, |sessions, _| {
             processlist_rows(sessions.registry())
         }),

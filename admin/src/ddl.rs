@@ -3,8 +3,10 @@
 //! One column per line, since SHOW CREATE TABLE prints them as they are.
 
 mod attributes;
+mod stats;
 
 pub use attributes::*;
+pub use stats::*;
 
 /// mysql_servers and its runtime form, which has one more status.
 macro_rules! servers {
@@ -239,24 +241,6 @@ pub const RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE runtime_mys
 
 /// runtime_global_variables
 pub const RUNTIME_GLOBAL_VARIABLES: &str = variables!("runtime_global_variables");
-
-/// stats_mysql_connection_pool
-pub const STATS_MYSQL_CONNECTION_POOL: &str = "CREATE TABLE stats_mysql_connection_pool (
-    hostgroup INT,
-    srv_host VARCHAR,
-    srv_port INT,
-    status VARCHAR,
-    ConnUsed INT,
-    ConnFree INT,
-    ConnOK INT,
-    ConnERR INT,
-    MaxConnUsed INT,
-    Queries INT,
-    Queries_GTID_sync INT,
-    Bytes_data_sent INT,
-    Bytes_data_recv INT,
-    Latency_us INT
-)";
 
 /// stats_mysql_processlist
 pub const STATS_MYSQL_PROCESSLIST: &str = "CREATE TABLE stats_mysql_processlist (

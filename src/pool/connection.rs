@@ -71,15 +71,34 @@ impl Shared {
     }
 }
 
+/// What went to servers and came back.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Traffic {
+    /// Commands sent.
+    pub queries: u64,
+    /// Bytes of commands.
+    pub sent: u64,
+    /// Bytes of answers.
+    pub received: u64,
+}
+
+/// What a connection has done since it was opened.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Commands and their answers.
+    pub traffic: Traffic,
+    /// How often it was taken from its pool.
+    pub taken: u64,
+    /// How often it came back.
+    pub returned: u64,
+}
+
 /// Traffic of one server in one hostgroup.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Commands sent.
-    pub queries: AtomicU64,
-    /// Bytes of commands.
-    pub sent: AtomicU64,
-    /// Bytes of answers.
-    pub received: AtomicU64,
+    queries: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
     last_warning: Mutex<Option<Instant>>,
 }
 
@@ -95,6 +114,16 @@ impl Counters {
         }
         *last = Some(now);
         log::Level::Warn
+    }
+    /// What there was so far.
+    pub fn traffic(&self) -> Traffic {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Traffic { queries: read(&self.queries), sent: read(&self.sent), received: read(&self.received) }
+    }
+    /// The same, and counting begins anew.
+    pub fn take_traffic(&self) -> Traffic {
+        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+        Traffic { queries: take(&self.queries), sent: take(&self.sent), received: take(&self.received) }
     }
     /// Adds one command and its answer.
     pub fn count(&self, sent: u64, received: u64) {
@@ -114,6 +143,8 @@ pub struct Connection<T> {
     pub profile: Arc<Profile>,
     /// When it was opened.
     pub opened: Instant,
+    /// What it has done since.
+    pub usage: Usage,
     /// Statements prepared on it.
     pub statements: StatementCache,
     /// The part others reach.

@@ -1,13 +1,11 @@
 //! The state under the pool's lock: placement, and which list each connection is in. No IO.
 
-use super::connection::{Connection, Counters, Shared, Trash};
+use super::connection::{Connection, Counters, Shared, Traffic, Trash};
 use super::peer::Peer;
 use super::profile::Want;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, ServerStatus, Unavailable};
-use admin::Value;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Failures of one server are counted over this long before it is shunned.
@@ -47,9 +45,9 @@ pub enum Refusal {
     Closed,
 }
 
-struct Idle<T> {
-    connection: Box<Connection<T>>,
-    since: Instant,
+pub(super) struct Idle<T> {
+    pub(super) connection: Box<Connection<T>>,
+    pub(super) since: Instant,
     /// The slot that it was used under last.
     last: u64,
 }
@@ -63,14 +61,16 @@ pub struct Keep {
     pub max_age: Duration,
 }
 
-struct ServerPool<T> {
+pub(super) struct ServerPool<T> {
     // Newest at the back.
-    free: VecDeque<Idle<T>>,
-    used: BTreeMap<u64, Arc<Shared>>,
-    counters: Arc<Counters>,
-    connected: u64,
-    failed: u64,
-    most_used: usize,
+    pub(super) free: VecDeque<Idle<T>>,
+    pub(super) used: BTreeMap<u64, Arc<Shared>>,
+    pub(super) counters: Arc<Counters>,
+    pub(super) connected: u64,
+    pub(super) failed: u64,
+    pub(super) most_used: usize,
+    /// How often a connection, or the right to open one, was given out.
+    pub(super) given_out: u64,
     // Start of the running failure window, and failures in it.
     failures: Option<(Instant, u32)>,
 }
@@ -84,13 +84,14 @@ impl<T> Default for ServerPool<T> {
             connected: 0,
             failed: 0,
             most_used: 0,
+            given_out: 0,
             failures: None,
         }
     }
 }
 
 impl<T> ServerPool<T> {
-    fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.free.len() + self.used.len()
     }
     /// Takes the free connection that is nearest to `want`; among equals the one its session used last, or the newest.
@@ -121,6 +122,7 @@ impl<T> ServerPool<T> {
     fn occupy(&mut self, id: u64, shared: Arc<Shared>) -> Slot {
         self.used.insert(id, Arc::clone(&shared));
         self.most_used = self.most_used.max(self.used.len());
+        self.given_out += 1;
         Slot { id, shared }
     }
     fn drain(&mut self, trash: &mut Trash<T>) {
@@ -159,19 +161,22 @@ pub struct Totals {
 pub struct Inner<T> {
     /// Placement.
     pub hostgroups: Hostgroups,
-    pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
+    pub(super) pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
     next_id: u64,
     /// Without what the pools know themselves.
-    totals: Totals,
+    pub(super) totals: Totals,
+    /// [`ServerPool::given_out`] of pools that are gone.
+    pub(super) given_out: BTreeMap<HostgroupId, u64>,
     /// The daemon stops: nobody waits for a server any more.
     pub ending: bool,
     closed: bool,
 }
 
 impl Totals {
-    fn add_traffic(&mut self, counters: &Counters) {
-        self.sent += counters.sent.load(Ordering::Relaxed);
-        self.received += counters.received.load(Ordering::Relaxed);
+    /// Adds what went to and fro.
+    pub(super) fn add(&mut self, traffic: Traffic) {
+        self.sent += traffic.sent;
+        self.received += traffic.received;
     }
 }
 
@@ -182,6 +187,7 @@ impl<T> Default for Inner<T> {
             pools: BTreeMap::new(),
             next_id: 0,
             totals: Totals::default(),
+            given_out: BTreeMap::new(),
             ending: false,
             closed: false,
         }
@@ -220,9 +226,10 @@ impl<T> Inner<T> {
         self.next_id += 1;
         let id = self.next_id;
         if let Some(pool) = pools.get_mut(endpoint)
-            && let Some(Idle { connection, since, .. }) = pool.take(want)
+            && let Some(Idle { mut connection, since, .. }) = pool.take(want)
         {
             totals.found += 1;
+            connection.usage.taken += 1;
             let slot = pool.occupy(id, Arc::clone(&connection.shared));
             return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
         }
@@ -292,8 +299,9 @@ impl<T> Inner<T> {
     pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
         for pool in self.pools.get_mut(&hostgroup)?.values_mut() {
             let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
-            let Idle { connection, .. } = pool.free.remove(at)?;
+            let Idle { mut connection, .. } = pool.free.remove(at)?;
             self.totals.reclaimed += 1;
+            connection.usage.taken += 1;
             self.next_id += 1;
             let slot = pool.occupy(self.next_id, Arc::clone(&connection.shared));
             return Some((slot, connection));
@@ -304,7 +312,7 @@ impl<T> Inner<T> {
     pub fn release(
         &mut self,
         slot: &Slot,
-        connection: Box<Connection<T>>,
+        mut connection: Box<Connection<T>>,
         now: Instant,
         keep: Keep,
         trash: &mut Trash<T>,
@@ -320,6 +328,7 @@ impl<T> Inner<T> {
         if !usable || too_old || slot.shared.is_retired() || pool.held() >= max {
             trash.push(connection);
         } else {
+            connection.usage.returned += 1;
             pool.free.push_back(Idle { connection, since: now, last: slot.id });
             let allowed = (max.saturating_mul(keep.free_pct as usize) / 100).max(1);
             if pool.free.len() > allowed {
@@ -394,12 +403,13 @@ impl<T> Inner<T> {
         self.hostgroups.purge(|id, endpoint| {
             pools.get(&id).and_then(|pools| pools.get(endpoint)).map_or(0, ServerPool::held)
         });
-        let (hostgroups, totals) = (&self.hostgroups, &mut self.totals);
-        self.pools.retain(|id, pools| {
+        let Self { hostgroups, pools, totals, given_out, .. } = self;
+        pools.retain(|id, pools| {
             pools.retain(|endpoint, pool| {
                 let stays = pool.held() > 0 || hostgroups.server(*id, endpoint).is_some();
                 if !stays {
-                    totals.add_traffic(pool.counters.as_ref());
+                    totals.add(pool.counters.traffic());
+                    *given_out.entry(*id).or_default() += pool.given_out;
                 }
                 stays
             });
@@ -417,7 +427,7 @@ impl<T> Inner<T> {
         let mut totals = self.totals;
         for pool in self.pools.values().flat_map(BTreeMap::values) {
             totals.held += pool.held() as u64;
-            totals.add_traffic(&pool.counters);
+            totals.add(pool.counters.traffic());
         }
         totals
     }
@@ -435,39 +445,5 @@ impl<T> Inner<T> {
                 pool.used.values().map(Arc::clone)
             })
             .collect()
-    }
-    /// Rows of stats_mysql_connection_pool: every server of every hostgroup, and those gone that still have connections.
-    pub fn rows(&self) -> Vec<Vec<Value>> {
-        let placed = self.hostgroups.all().map(|(id, endpoint, server)| ((id, endpoint), server.status));
-        let mut servers: BTreeMap<_, _> = placed.collect();
-        for (id, pools) in &self.pools {
-            for (endpoint, _) in pools.iter().filter(|(_, pool)| pool.held() > 0) {
-                servers.entry((*id, endpoint)).or_insert(ServerStatus::OfflineHard);
-            }
-        }
-        let empty = ServerPool::default();
-        let row = |((id, endpoint), status): ((HostgroupId, &Endpoint), ServerStatus)| {
-            let pool = self.pools.get(&id).and_then(|pools| pools.get(endpoint)).unwrap_or(&empty);
-            let counters = &pool.counters;
-            let latency = self.hostgroups.latency(endpoint).map_or(0, |latency| latency.as_micros() as u64);
-            let number = |n: u64| Value::Int(i64::try_from(n).unwrap_or(i64::MAX));
-            vec![
-                Value::Int(id.into()),
-                Value::Text(endpoint.host.to_string()),
-                Value::Int(endpoint.port.into()),
-                Value::Text(status.to_string()),
-                number(pool.used.len() as u64),
-                number(pool.free.len() as u64),
-                number(pool.connected),
-                number(pool.failed),
-                number(pool.most_used as u64),
-                number(counters.queries.load(Ordering::Relaxed)),
-                Value::Int(0),
-                number(counters.sent.load(Ordering::Relaxed)),
-                number(counters.received.load(Ordering::Relaxed)),
-                number(latency),
-            ]
-        };
-        servers.into_iter().map(row).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Guards: a place in the used map, and a connection that holds one.
 
 use super::Backends;
-use super::connection::{Connection, Shared};
+use super::connection::{Connection, Shared, Usage};
 use super::identity::Identity;
 use super::inner::{Connected, Keep, Slot};
 use super::peer::Peer;
@@ -150,8 +150,12 @@ impl Lease {
         self.connection.shared.is_retired()
     }
     /// Counts one command and its answer, in bytes.
-    pub fn count(&self, sent: u64, received: u64) {
-        self.connection.shared.counters.count(sent, received);
+    pub fn count(&mut self, sent: u64, received: u64) {
+        let Connection { usage: Usage { traffic, .. }, shared, .. } = &mut *self.connection;
+        traffic.queries += 1;
+        traffic.sent += sent;
+        traffic.received += received;
+        shared.counters.count(sent, received);
     }
     /// The id it is used under: by it the same connection can be had again ([`Backends::reclaim`]).
     pub fn id(&self) -> u64 {

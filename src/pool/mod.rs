@@ -8,6 +8,8 @@
 //! connection share, from the ticket on, so that no path brings a retired connection back into a free list.
 
 mod connection;
+mod figures;
+mod free;
 mod identity;
 mod inner;
 mod lease;
@@ -22,6 +24,8 @@ mod tests;
 mod variables;
 mod waiters;
 
+pub use figures::{HostgroupFigures, ServerFigures};
+pub use free::FreeConnection;
 pub use identity::Identity;
 pub use inner::{Refusal, Totals};
 pub use lease::Lease;
@@ -202,9 +206,28 @@ impl Backends {
     pub fn totals(&self) -> Totals {
         self.inner.lock().totals()
     }
+    /// What stats_mysql_connection_pool shows; with `reset` counting begins anew.
+    pub fn servers(&self, reset: bool) -> Vec<ServerFigures> {
+        let mut inner = self.inner.lock();
+        let figures = inner.servers();
+        if reset {
+            inner.reset_servers();
+        }
+        figures
+    }
     /// Rows of stats_mysql_connection_pool.
     pub fn connection_pool_rows(&self) -> Vec<Vec<admin::Value>> {
-        self.inner.lock().rows()
+        self.servers(false).iter().map(ServerFigures::row).collect()
+    }
+    /// What stats_mysql_hostgroup_connection_pool shows; with `reset` counting begins anew.
+    pub fn hostgroups(&self, reset: bool) -> Vec<HostgroupFigures> {
+        let given_out = self.inner.lock().given_out(reset);
+        figures::of_hostgroups(given_out, self.waiters.waits(reset))
+    }
+    /// What stats_mysql_free_connections shows.
+    pub fn free_connections(&self) -> Vec<FreeConnection> {
+        let now = Instant::now();
+        self.inner.lock().free(|connection, since| FreeConnection::of(connection, since, now))
     }
     /// Wakes every waiting session (placement, pin or shutdown changed).
     pub fn wake(&self) {

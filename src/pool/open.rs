@@ -1,6 +1,6 @@
 //! Opening a backend connection: resolve, connect, log in.
 
-use super::connection::Connection;
+use super::connection::{Connection, Usage};
 use super::identity::EVERY;
 use super::lease::{Blame, Lease, Place};
 use super::peer::Peer;
@@ -102,6 +102,7 @@ impl Ticket {
             identity: Arc::clone(&want.identity),
             profile,
             opened,
+            usage: Usage { taken: 1, ..Usage::default() },
             statements: StatementCache::default(),
             shared,
         };

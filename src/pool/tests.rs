@@ -1,6 +1,6 @@
 //! The pool's logic, over connections without a transport.
 
-use super::connection::{Connection, Trash};
+use super::connection::{Connection, Trash, Usage};
 use super::inner::{Acquired, Inner, Keep, Slot};
 use super::statement_cache::StatementCache;
 use super::*;
@@ -61,8 +61,15 @@ impl Fixture {
                 let (identity, profile) = (Arc::clone(&want.identity), want.profile.clone());
                 let (opened, shared) = (self.now, Arc::clone(&slot.shared));
                 let statements = StatementCache::default();
-                let connection =
-                    Connection { transport: name, identity, profile, opened, statements, shared };
+                let connection = Connection {
+                    transport: name,
+                    identity,
+                    profile,
+                    opened,
+                    usage: Usage::default(),
+                    statements,
+                    shared,
+                };
                 (slot, Box::new(connection))
             }
             Ok(Acquired::Reuse(..)) => panic!("a free connection"),
@@ -83,9 +90,13 @@ impl Fixture {
     fn closed(&self) -> Vec<u32> {
         self.trash.iter().map(|connection| connection.transport).collect()
     }
+    /// Rows of stats_mysql_connection_pool.
+    fn rows(&self) -> Vec<Vec<Value>> {
+        self.inner.servers().iter().map(ServerFigures::row).collect()
+    }
     /// (status, ConnUsed, ConnFree) of hostgroup 0's server.
     fn row(&self) -> Option<(String, i64, i64)> {
-        let rows = self.inner.rows();
+        let rows = self.rows();
         match rows.first()?.as_slice() {
             [Value::Int(0), _, _, Value::Text(status), Value::Int(used), Value::Int(free), ..] => {
                 Some((status.clone(), *used, *free))
@@ -249,7 +260,7 @@ fn failures_within_a_second_shun_a_server_until_the_time_is_over() {
         other => other.map(drop).map_err(|refusal| panic!("{refusal:?}")),
     };
     assert_eq!(acquired(&mut pool), none);
-    assert_eq!(pool.inner.rows()[0][7], Value::Int(6));
+    assert_eq!(pool.rows()[0][7], Value::Int(6));
     // It is the last server, so it is tried after a tenth of its rest; a failure has the rest begin anew.
     pool.now = start + SECOND + SECOND / 2;
     assert_eq!(acquired(&mut pool), Ok(()));
@@ -258,7 +269,7 @@ fn failures_within_a_second_shun_a_server_until_the_time_is_over() {
     assert_eq!(acquired(&mut pool), none);
     pool.now = start + 3 * SECOND;
     pool.open(&a, 2);
-    assert_eq!(pool.inner.rows()[0][3], Value::Text("ONLINE".into()));
+    assert_eq!(pool.rows()[0][3], Value::Text("ONLINE".into()));
 }
 
 #[test]
@@ -271,7 +282,7 @@ fn a_server_that_answers_no_ping_loses_its_connections() {
     let (cut, new) = pool.inner.shun_unresponsive(&db(), pool.now, &mut pool.trash);
     assert!(new && cut.len() == 1 && Arc::ptr_eq(&cut[0], &used.0.shared));
     assert_eq!(pool.closed(), [1]);
-    let statuses: Vec<_> = pool.inner.rows().iter().map(|row| row[3].clone()).collect();
+    let statuses: Vec<_> = pool.rows().iter().map(|row| row[3].clone()).collect();
     assert_eq!(statuses, ["SHUNNED", "SHUNNED_AWS_BGD"].map(|text| Value::Text(text.into())));
     assert!(!pool.inner.shun_unresponsive(&db(), pool.now, &mut pool.trash).1);
 }
@@ -299,10 +310,45 @@ fn rows_count_traffic_and_the_most_used_at_once() {
     two.0.shared.counters.count(1, 2);
     pool.release(one);
     pool.release(two);
-    let numbers: Vec<_> = pool.inner.rows()[0][4..].to_vec();
+    let numbers: Vec<_> = pool.rows()[0][4..].to_vec();
     let expected = [0, 2, 2, 0, 2, 2, 0, 101, 1002, 0].map(Value::Int);
     assert_eq!(numbers, expected);
-    assert_eq!(pool.inner.rows().len(), 2, "servers without connections are shown too");
+    assert_eq!(pool.rows().len(), 2, "servers without connections are shown too");
+}
+
+#[test]
+fn a_reset_counts_servers_anew_and_keeps_the_totals() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (one, two) = (pool.open(&a, 1), pool.open(&a, 2));
+    one.0.shared.counters.count(100, 1000);
+    pool.inner.failed(&two.0, false, pool.now, 3, &mut Vec::new());
+    pool.release(one);
+    pool.inner.reset_servers();
+    assert_eq!(pool.rows()[0][4..], [1, 1, 0, 0, 1, 0, 0, 0, 0, 0].map(Value::Int));
+    two.0.shared.counters.count(1, 2);
+    assert_eq!(pool.rows()[0][9..13], [1, 0, 1, 2].map(Value::Int));
+    let totals = pool.inner.totals();
+    assert_eq!((totals.sent, totals.received, totals.opened, totals.failed), (101, 1002, 2, 1));
+}
+
+#[test]
+fn a_hostgroup_counts_what_it_gave_out_even_by_servers_that_are_gone() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let lease = pool.open(&a, 1);
+    let id = lease.0.id;
+    pool.release(lease);
+    let lease = pool.inner.reclaim(0, id).unwrap();
+    assert_eq!((lease.1.usage.taken, lease.1.usage.returned), (1, 1));
+    pool.release(lease);
+    let lease = pool.reuse(&a);
+    pool.inner.hostgroups.load(&ServersConfig::default());
+    pool.inner.sweep(&mut pool.trash);
+    pool.release(lease);
+    assert_eq!(pool.rows().len(), 0);
+    assert_eq!(pool.inner.given_out(true).into_iter().collect::<Vec<_>>(), [(0, 3)]);
+    assert!(pool.inner.given_out(false).is_empty());
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use crate::hostgroups::HostgroupId;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 struct Entry {
     hostgroup: HostgroupId,
@@ -28,6 +29,18 @@ struct Queue {
     entries: Vec<Arc<Entry>>,
     /// Wakes by hostgroup that found everybody who waits for it awake already: for those who come next.
     surplus: HashMap<HostgroupId, usize>,
+    waits: BTreeMap<HostgroupId, Waits>,
+}
+
+/// How sessions have waited for a hostgroup.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Waits {
+    /// Waits that have ended.
+    pub count: u64,
+    /// The time they took.
+    pub time: Duration,
+    /// Sessions that wait now.
+    pub waiting: u64,
 }
 
 impl Queue {
@@ -67,9 +80,10 @@ impl Waiters {
         });
         let entry = Arc::new(Entry { hostgroup, event, signalled: AtomicBool::new(first || left_over) });
         queue.entries.push(Arc::clone(&entry));
+        queue.waits.entry(hostgroup).or_default().waiting += 1;
         self.length.store(queue.entries.len(), Ordering::SeqCst);
         drop(queue);
-        Ok(Waiter { waiters: Arc::clone(self), entry })
+        Ok(Waiter { waiters: Arc::clone(self), entry, since: Instant::now() })
     }
     /// Wakes one waiter of a hostgroup: a connection or a place for one has become free.
     pub fn wake_one(&self, hostgroup: HostgroupId) {
@@ -89,6 +103,18 @@ impl Waiters {
             entry.signal();
         }
     }
+    /// How sessions have waited for each hostgroup; with `reset` counting begins anew.
+    pub fn waits(&self, reset: bool) -> BTreeMap<HostgroupId, Waits> {
+        let mut queue = self.queue.lock();
+        let waits = queue.waits.clone();
+        if reset {
+            queue.waits.retain(|_, waits| waits.waiting > 0);
+            for waits in queue.waits.values_mut() {
+                *waits = Waits { waiting: waits.waiting, ..Waits::default() };
+            }
+        }
+        waits
+    }
     /// How many wait.
     pub fn len(&self) -> usize {
         self.length.load(Ordering::SeqCst)
@@ -99,6 +125,7 @@ impl Waiters {
 pub struct Waiter {
     waiters: Arc<Waiters>,
     entry: Arc<Entry>,
+    since: Instant,
 }
 
 impl Waiter {
@@ -124,6 +151,10 @@ impl Drop for Waiter {
         let hostgroup = self.entry.hostgroup;
         let mut queue = self.waiters.queue.lock();
         queue.entries.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+        let waits = queue.waits.entry(hostgroup).or_default();
+        waits.waiting = waits.waiting.saturating_sub(1);
+        waits.count += 1;
+        waits.time += self.since.elapsed();
         self.waiters.length.store(queue.entries.len(), Ordering::SeqCst);
         if self.entry.signalled.load(Ordering::SeqCst) {
             queue.wake_one(hostgroup);
@@ -186,5 +217,20 @@ mod tests {
         assert_eq!([&first, &second, &third].map(Waiter::may_look), [true, true, false]);
         drop((first, second, third));
         assert!(!waiters.has(0));
+    }
+
+    #[test]
+    fn waits_are_counted_when_they_end() {
+        let waiters = Arc::new(Waiters::default());
+        let (first, second) = (waiters.register(1).unwrap(), waiters.register(1).unwrap());
+        drop(first);
+        let waits = waiters.waits(true)[&1];
+        assert_eq!((waits.count, waits.waiting), (1, 1));
+        assert!(waits.time > Duration::ZERO);
+        assert_eq!(waiters.waits(false)[&1], Waits { waiting: 1, ..Waits::default() });
+        drop(second);
+        let waits = waiters.waits(true)[&1];
+        assert_eq!((waits.count, waits.waiting), (1, 0));
+        assert!(waiters.waits(false).is_empty());
     }
 }

@@ -4,9 +4,9 @@ use super::commands::Kind;
 use super::registry::{Activity, Entry, Registry};
 use super::state::TRANSACTION;
 use crate::config::Config;
+use crate::json;
 use crate::pool::Backends;
 use admin::Value;
-use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::Command;
@@ -80,28 +80,9 @@ fn extended(activity: &Activity) -> Option<String> {
     if !hold.is_empty() {
         held.push(hold);
     }
-    let mut json = format!("{{\"backend_connection_id\":{},\"held\":", peer.connection_id);
-    match held.is_empty() {
-        true => json.push_str("null"),
-        false => put_json_text(&mut json, &held.join(", ")),
-    }
-    json.push('}');
-    Some(json)
-}
-
-fn put_json_text(json: &mut String, text: &str) {
-    json.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => json.extend(['\\', c]),
-            c if c.is_control() => {
-                // Writing to a String does not fail. Control characters are below U+0100.
-                let _ = write!(json, "\\u{:04x}", u32::from(c));
-            }
-            c => json.push(c),
-        }
-    }
-    json.push('"');
+    let held = if held.is_empty() { "null".to_owned() } else { json::text(&held.join(", ")) };
+    let id = json::number(peer.connection_id.into());
+    Some(json::object(&[("backend_connection_id", id), ("held", held)]))
 }
 
 /// Rows of stats_mysql_users: every user who may connect, by name.
@@ -185,16 +166,4 @@ pub fn statistics(registry: &Registry, uptime: Duration, mariadb: bool) -> Strin
 
 fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_json() {
-        let mut json = String::new();
-        put_json_text(&mut json, "a \"b\" \\ \n é");
-        assert_eq!(json, r#""a \"b\" \\ \u000a é""#);
-    }
 }

@@ -1,0 +1,75 @@
+//! Statistics of pools, errors and clients' hosts. A `_reset` form shows the same and has counting begin anew.
+
+/// stats_mysql_connection_pool and its form that clears what it shows.
+macro_rules! connection_pool {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    hostgroup INT,
+    srv_host VARCHAR,
+    srv_port INT,
+    status VARCHAR,
+    ConnUsed INT,
+    ConnFree INT,
+    ConnOK INT,
+    ConnERR INT,
+    MaxConnUsed INT,
+    Queries INT,
+    Queries_GTID_sync INT,
+    Bytes_data_sent INT,
+    Bytes_data_recv INT,
+    Latency_us INT
+)"
+        )
+    };
+}
+
+/// stats_mysql_hostgroup_connection_pool and its form that clears what it shows.
+macro_rules! hostgroup_connection_pool {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    hostgroup INT NOT NULL PRIMARY KEY,
+    acquisitions_total INT NOT NULL,
+    waits_total INT NOT NULL,
+    wait_time_us_total INT NOT NULL,
+    waiters INT NOT NULL
+)"
+        )
+    };
+}
+
+/// stats_mysql_connection_pool
+pub const STATS_MYSQL_CONNECTION_POOL: &str = connection_pool!("stats_mysql_connection_pool");
+
+/// stats_mysql_connection_pool_reset
+pub const STATS_MYSQL_CONNECTION_POOL_RESET: &str = connection_pool!("stats_mysql_connection_pool_reset");
+
+/// stats_mysql_hostgroup_connection_pool
+pub const STATS_MYSQL_HOSTGROUP_CONNECTION_POOL: &str =
+    hostgroup_connection_pool!("stats_mysql_hostgroup_connection_pool");
+
+/// stats_mysql_hostgroup_connection_pool_reset
+pub const STATS_MYSQL_HOSTGROUP_CONNECTION_POOL_RESET: &str =
+    hostgroup_connection_pool!("stats_mysql_hostgroup_connection_pool_reset");
+
+/// stats_mysql_free_connections
+pub const STATS_MYSQL_FREE_CONNECTIONS: &str = "CREATE TABLE stats_mysql_free_connections (
+    fd INT NOT NULL,
+    hostgroup INT NOT NULL,
+    srv_host VARCHAR NOT NULL,
+    srv_port INT NOT NULL,
+    user VARCHAR NOT NULL,
+    schema VARCHAR,
+    init_connect VARCHAR,
+    time_zone VARCHAR,
+    sql_mode VARCHAR,
+    autocommit VARCHAR,
+    idle_ms INT,
+    statistics VARCHAR,
+    mysql_info VARCHAR
+)";

@@ -1,0 +1,45 @@
+//! Tables of the schema `stats`, over what the parts of the daemon count.
+
+use crate::pool::{Backends, FreeConnection, HostgroupFigures, ServerFigures};
+use admin::{LiveTable, Schema, Value, ddl};
+use std::sync::Arc;
+
+type Rows = Vec<Vec<Value>>;
+
+/// A table of this schema.
+fn table(
+    name: &'static str,
+    ddl: &'static str,
+    rows: impl Fn() -> Rows + Send + Sync + 'static,
+) -> LiveTable {
+    LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(rows) }
+}
+
+/// Tables of servers, hostgroups and free connections.
+pub fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
+    let of_pools = |name, ddl, rows: fn(&Backends) -> Rows| {
+        let backends = Arc::clone(backends);
+        table(name, ddl, move || rows(&backends))
+    };
+    vec![
+        of_pools("stats_mysql_connection_pool", ddl::STATS_MYSQL_CONNECTION_POOL, |backends| {
+            backends.connection_pool_rows()
+        }),
+        of_pools("stats_mysql_connection_pool_reset", ddl::STATS_MYSQL_CONNECTION_POOL_RESET, |backends| {
+            backends.servers(true).iter().map(ServerFigures::row).collect()
+        }),
+        of_pools(
+            "stats_mysql_hostgroup_connection_pool",
+            ddl::STATS_MYSQL_HOSTGROUP_CONNECTION_POOL,
+            |backends| backends.hostgroups(false).iter().map(HostgroupFigures::row).collect(),
+        ),
+        of_pools(
+            "stats_mysql_hostgroup_connection_pool_reset",
+            ddl::STATS_MYSQL_HOSTGROUP_CONNECTION_POOL_RESET,
+            |backends| backends.hostgroups(true).iter().map(HostgroupFigures::row).collect(),
+        ),
+        of_pools("stats_mysql_free_connections", ddl::STATS_MYSQL_FREE_CONNECTIONS, |backends| {
+            backends.free_connections().iter().map(FreeConnection::row).collect()
+        }),
+    ]
+}

@@ -1,0 +1,112 @@
+//! Tables of the schema `stats`, checked against loads that are known.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/daemon.rs"]
+mod support;
+
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/pair.rs"]
+mod pair;
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+use pair::{PATIENCE, connect, eventually, start_proxy, start_server};
+use support::{Daemon, within};
+
+fn client(proxy: &Daemon) -> Conn {
+    connect(proxy.traffic_port, "testuser", "testuser")
+}
+
+/// The only row of a table, as text, with `|` between its columns.
+fn row(admin: &mut Conn, columns: &str, table: &str) -> String {
+    let columns: Vec<_> = columns.split(' ').map(|name| format!("COALESCE({name}, 'NULL')")).collect();
+    let rows: Vec<String> =
+        admin.query(format!("SELECT {} FROM {table}", columns.join(" || '|' || "))).unwrap();
+    assert_eq!(rows.len(), 1, "{table}: {rows:?}");
+    rows.into_iter().next().unwrap()
+}
+
+/// The same, when it has become so: a client may have its answer a moment before that is counted.
+fn becomes(admin: &mut Conn, columns: &str, table: &str, expected: &str) {
+    let mut last = String::new();
+    let same = within(PATIENCE, || {
+        last = row(admin, columns, table);
+        last == expected
+    });
+    assert!(same, "{columns} of {table}: {last}, not {expected}");
+}
+
+#[test]
+fn the_connection_pool_counts_a_known_load() {
+    const COUNT: u64 = 50;
+    let server = start_server();
+    let (proxy, mut admin) =
+        start_proxy(server.port_of("sqliteserver").unwrap(), &["mysql-connection_delay_multiplex_ms=60000"]);
+    let mut clients = [client(&proxy), client(&proxy), client(&proxy)];
+    clients.iter_mut().for_each(|client| client.query_drop("SELECT 2").unwrap());
+    let pool = "ConnUsed ConnFree ConnOK ConnERR MaxConnUsed";
+    becomes(&mut admin, pool, "stats_mysql_connection_pool", "3|0|3|0|3");
+    admin.query_drop("SET mysql-connection_delay_multiplex_ms=0").unwrap();
+    admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").unwrap();
+    clients.iter_mut().for_each(|client| client.query_drop("SELECT 2").unwrap());
+    becomes(&mut admin, pool, "stats_mysql_connection_pool", "0|3|3|0|3");
+    assert_eq!(row(&mut admin, pool, "stats_mysql_connection_pool_reset"), "0|3|3|0|3");
+    let all = "ConnUsed ConnFree ConnOK ConnERR MaxConnUsed Queries Bytes_data_sent Bytes_data_recv";
+    assert_eq!(row(&mut admin, all, "stats_mysql_connection_pool"), "0|3|0|0|0|0|0|0");
+    let backends =
+        "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Queries_backends_bytes_sent'";
+    let before: u64 = admin.query_first(backends).unwrap().unwrap();
+    for _ in 0..COUNT {
+        clients[0].query_drop("SELECT 1").unwrap();
+    }
+    // Each command is a packet: 4 bytes of header, its code, and the text.
+    let sent = COUNT * (4 + 1 + 8);
+    let columns = "ConnUsed ConnOK MaxConnUsed Queries Bytes_data_sent";
+    becomes(&mut admin, columns, "stats_mysql_connection_pool", &format!("0|0|1|{COUNT}|{sent}"));
+    let received: u64 = row(&mut admin, "Bytes_data_recv", "stats_mysql_connection_pool").parse().unwrap();
+    assert!(received.is_multiple_of(COUNT) && received > COUNT * 30, "{received}");
+    assert_eq!(
+        admin.query_first::<u64, _>(backends).unwrap().unwrap(),
+        before + sent,
+        "a reset is not for totals"
+    );
+}
+
+#[test]
+fn hostgroups_count_what_they_gave_out_and_who_waited() {
+    let server = start_server();
+    let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &[]);
+    admin.query_drop("UPDATE mysql_servers SET max_connections = 1").unwrap();
+    admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap();
+    let (mut first, mut second) = (client(&proxy), client(&proxy));
+    let table = "stats_mysql_hostgroup_connection_pool";
+    eventually(&mut admin, "SELECT SUM(ConnUsed) = 0 FROM stats_mysql_connection_pool");
+    row(&mut admin, "hostgroup", "stats_mysql_hostgroup_connection_pool_reset");
+    first.query_drop("BEGIN").unwrap();
+    becomes(&mut admin, "hostgroup acquisitions_total waits_total waiters", table, "0|1|0|0");
+    let waiting = std::thread::spawn(move || second.query_drop("SELECT 1"));
+    eventually(&mut admin, "SELECT waiters FROM stats_mysql_hostgroup_connection_pool");
+    first.query_drop("COMMIT").unwrap();
+    waiting.join().unwrap().unwrap();
+    becomes(&mut admin, "acquisitions_total waits_total wait_time_us_total>0 waiters", table, "2|1|1|0");
+}
+
+#[test]
+fn free_connections_tell_what_they_did() {
+    let server = start_server();
+    let port = server.port_of("sqliteserver").unwrap();
+    let (proxy, mut admin) = start_proxy(port, &[]);
+    let mut client = client(&proxy);
+    client.query_drop("BEGIN").unwrap();
+    let count = "SELECT COUNT(*) FROM stats_mysql_free_connections";
+    assert_eq!(admin.query_first::<u64, _>(count).unwrap(), Some(0), "it is in use");
+    client.query_drop("COMMIT").unwrap();
+    eventually(&mut admin, count);
+    let columns = "hostgroup srv_host srv_port user autocommit json_extract(statistics,'$.address') \
+                   json_extract(statistics,'$.myconnpoll_get')-json_extract(statistics,'$.myconnpoll_put') \
+                   json_extract(statistics,'$.questions')>=2 json_extract(mysql_info,'$.thread_id')>0";
+    let shown = row(&mut admin, columns, "stats_mysql_free_connections");
+    assert_eq!(shown, format!("0|127.0.0.1|{port}|testuser|1|127.0.0.1:{port}|0|1|1"));
+}
