@@ -104,6 +104,10 @@ impl Table {
                 _ => indexes.push(Index { name, columns: vec![column] }),
             }
         }
+        // As MySQL names keys without a name.
+        for index in indexes.iter_mut().skip(1) {
+            index.name = index.columns.first().cloned().unwrap_or_default();
+        }
         indexes.retain(|index| !index.columns.is_empty());
         Ok(indexes)
     }

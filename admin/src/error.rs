@@ -10,8 +10,21 @@ pub(crate) fn from_sqlite(error: &Error) -> SqlError {
         Some(ErrorCode::OperationInterrupted) => {
             failed("interrupted: the statement ran longer than an admin statement may")
         }
-        _ => failed(text(error)),
+        _ => {
+            let text = text(error);
+            match is_of_server(&text) {
+                true => SqlError::new(1146, "42S02", format!("ProxySQL Admin Error: {text}")),
+                false => failed(text),
+            }
+        }
     }
+}
+
+/// Whether a table is missing that only a server could have: tools know by the code that an older one has it not.
+fn is_of_server(text: &str) -> bool {
+    const SCHEMAS: [&str; 4] = ["information_schema.", "performance_schema.", "mysql.", "sys."];
+    let table = text.strip_prefix("no such table: ").map(str::to_ascii_lowercase);
+    table.is_some_and(|table| SCHEMAS.iter().any(|schema| table.starts_with(schema)))
 }
 
 /// What SQLite says, without the statement's own text, which rusqlite adds.

@@ -15,7 +15,8 @@ pub(crate) fn tables(live: &Registered) -> Vec<LiveTable> {
         let live: WeakRegistered = live.downgrade();
         let rows = move || {
             let Some(live) = live.upgrade() else { return Vec::new() };
-            catalog::tables(Role::Admin, &live).iter().flat_map(rows).collect()
+            let tables = catalog::tables(Role::Admin, &live);
+            tables.iter().flat_map(under_each_name).flat_map(|table| rows(&table)).collect()
         };
         LiveTable { name, schema: Schema::Information, ddl, rows: Arc::new(rows) }
     };
@@ -44,6 +45,12 @@ pub(crate) fn tables(live: &Registered) -> Vec<LiveTable> {
     };
     tables.extend(EMPTY.iter().map(nothing));
     tables
+}
+
+/// What is in `main` is in DATABASE(), too: tools ask for `table_schema = DATABASE()`.
+fn under_each_name(table: &Table) -> impl Iterator<Item = Table> + use<> {
+    let alias = (table.schema == "main").then(|| Table { schema: Role::Admin.database(), ..*table });
+    std::iter::once(*table).chain(alias)
 }
 
 fn texts(values: &[&str]) -> Vec<Value> {
@@ -204,6 +211,11 @@ const EMPTY: &[(&str, &str)] = &[
         "CREATE TABLE FILES (FILE_ID INT, FILE_NAME VARCHAR, FILE_TYPE VARCHAR, TABLESPACE_NAME VARCHAR,
     TABLE_CATALOG VARCHAR, TABLE_SCHEMA VARCHAR, TABLE_NAME VARCHAR, LOGFILE_GROUP_NAME VARCHAR,
     LOGFILE_GROUP_NUMBER INT, ENGINE VARCHAR, TOTAL_EXTENTS INT, EXTENT_SIZE INT, INITIAL_SIZE INT, EXTRA VARCHAR)",
+    ),
+    (
+        "LIBRARIES",
+        "CREATE TABLE LIBRARIES (LIBRARY_CATALOG VARCHAR, LIBRARY_SCHEMA VARCHAR, LIBRARY_NAME VARCHAR,
+    LIBRARY_DEFINITION VARCHAR, LANGUAGE VARCHAR)",
     ),
     (
         "COLUMN_STATISTICS",

@@ -128,6 +128,11 @@ impl Daemon {
         ended(&mut self.child)
     }
 
+    /// How the daemon ended by itself, if in time.
+    pub fn wait(&mut self) -> Option<ExitStatus> {
+        ended(&mut self.child)
+    }
+
     /// Asks the daemon to end, as an init system would, and returns how it did, if in time, and its log.
     pub fn terminate(mut self) -> (Option<ExitStatus>, String) {
         let status = self.stop(Signal::TERM);

@@ -31,6 +31,8 @@ const NO_OPERATION: &[&str] = &[
     "LOCK TABLE",
     "UNLOCK TABLES",
     "UNLOCK TABLE",
+    "FLUSH LOGS",
+    "FLUSH HOSTS",
     "FLUSH TABLES",
     "FLUSH PRIVILEGES",
     "FLUSH STATUS",

@@ -9,6 +9,7 @@ mod packets;
 mod process;
 mod query_rules;
 mod readers;
+mod setup;
 mod show;
 mod sql;
 mod wire_sessions;

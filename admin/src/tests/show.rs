@@ -35,6 +35,7 @@ fn keys_and_status_are_shown() {
     let keys = f.rows("SHOW KEYS FROM mysql_users");
     assert_eq!(keys.len(), 4);
     assert!(keys[0].starts_with("mysql_users|0|PRIMARY|1|username|A|"));
+    assert!(keys[2].starts_with("mysql_users|0|username|1|username|A|"));
     assert_eq!(f.rows("SHOW INDEX FROM mysql_users WHERE Key_name = 'PRIMARY'"), keys[..2]);
     assert_eq!(f.rows("SHOW INDEXES IN mysql_users FROM admin"), keys);
     let status = f.rows("SHOW TABLE STATUS LIKE 'mysql\\_users'");
@@ -117,7 +118,8 @@ fn information_schema_answers_tools() {
     let f = fixture();
     let tables =
         "SELECT table_schema FROM information_schema.TABLES WHERE TABLE_NAME = 'mysql_users' ORDER BY 1";
-    assert_eq!(f.rows(tables), ["disk", "main"]);
+    assert_eq!(f.rows(tables), ["admin", "disk", "main"]);
+    assert_eq!(f.one("SELECT COUNT(*) FROM information_schema.TABLES WHERE table_schema = DATABASE() AND table_name = 'mysql_users'"), "1");
     let columns = "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_KEY, COLUMN_DEFAULT FROM INFORMATION_SCHEMA.COLUMNS
         WHERE TABLE_SCHEMA = 'main' AND TABLE_NAME = 'mysql_users' ORDER BY ORDINAL_POSITION LIMIT 3";
     assert_eq!(f.rows(columns), ["username|varchar|PRI|NULL", "password|varchar||NULL", "active|bigint||1"]);

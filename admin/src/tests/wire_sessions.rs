@@ -143,6 +143,47 @@ fn a_statement_ends_when_its_connection_is_cut() {
 }
 
 #[test]
+fn statements_are_prepared_and_run_with_values() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let insert = "INSERT INTO mysql_servers (hostgroup_id, hostname, comment) VALUES (?, ?, ?)";
+    for (hostgroup, comment) in [(1u32, "it's \\ ?; --"), (2, "")] {
+        client.exec_drop(insert, (hostgroup, "a", comment)).unwrap();
+        assert_eq!(client.affected_rows(), 1);
+    }
+    let select = "SELECT hostgroup_id, comment, NULL FROM mysql_servers WHERE hostgroup_id < ?";
+    let rows: Vec<(u32, String, Option<String>)> = client.exec(select, (2,)).unwrap();
+    assert_eq!(rows, [(1, "it's \\ ?; --".into(), None)]);
+    let shown: Vec<(String, String)> = client.exec("SHOW VARIABLES LIKE ?", ("mysql-wait%",)).unwrap();
+    assert_eq!(shown, [("mysql-wait_timeout".into(), "28800000".into())]);
+    client.exec_drop("LOAD MYSQL SERVERS TO RUNTIME", ()).unwrap();
+    client.exec_drop("SET mysql-max_connections = ?", (77,)).unwrap();
+    assert_eq!(client.exec_first("SELECT @@mysql-max_connections", ()).unwrap(), Some(77));
+    for wrong in ["SELECT nothing", "SELECT 1; SELECT 2", ""] {
+        assert!(client.prep(wrong).is_err(), "{wrong}");
+    }
+    let statement = client.prep("SELECT ?").unwrap();
+    client.close(statement).unwrap();
+    assert_eq!(client.query_first("SELECT 7").unwrap(), Some(7));
+}
+
+#[test]
+fn several_statements_have_several_answers() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let packet = "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'a'); SELECT 5; SHOW WARNINGS; SELECT 6";
+    let mut answers = client.query_iter(packet).unwrap();
+    let mut seen = Vec::new();
+    while let Some(answer) = answers.iter() {
+        seen.push(answer.map(|row| mysql::from_row::<u32>(row.unwrap())).collect::<Vec<_>>());
+    }
+    drop(answers);
+    assert_eq!(seen, [vec![], vec![5], vec![], vec![6]]);
+    assert!(client.query_drop("DELETE FROM mysql_servers; SELECT nothing").is_err());
+    assert_eq!(client.query_first("SELECT COUNT(*) FROM mysql_servers").unwrap(), Some(1));
+}
+
+#[test]
 fn a_wrong_password_is_refused() {
     let listener = listen();
     match listener.connect("wrong") {
