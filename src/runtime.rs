@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
 use crate::dns::Dns;
-use crate::hostgroups::rows;
+use crate::hostgroups::{Hostgroups, rows};
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
 use crate::monitor::kind::Kind;
@@ -13,7 +13,9 @@ use crate::process::Process;
 use crate::rules::RuleSet;
 use crate::session::{Sessions, processlist_rows, users_rows};
 use admin::rows::QueryRuleRow;
-use admin::{ConfigSet, LiveTable, ProcessCommand, Published, Runtime, Schema, Value, Variables, ddl};
+use admin::{
+    ConfigSet, LiveTable, ProcessCommand, Published, Runtime, SavedServers, Schema, Value, Variables, ddl,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,6 +109,10 @@ impl Runtime for DaemonRuntime {
 
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
         self.process.command(command)
+    }
+
+    fn servers_to_save(&self) -> SavedServers {
+        self.backends.read(Hostgroups::to_save)
     }
 
     fn servers_version(&self) -> u64 {

@@ -64,6 +64,15 @@ pub struct Published {
     pub ignored: Vec<String>,
 }
 
+/// What SAVE MYSQL SERVERS FROM RUNTIME writes to mysql_servers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SavedServers {
+    /// The rows.
+    pub rows: Vec<rows::ServerRow>,
+    /// Where they are other than runtime_mysql_servers shows, for the OK packet's info.
+    pub notes: Vec<String>,
+}
+
 /// A cell of a live table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
@@ -73,6 +82,16 @@ pub enum Value {
     Int(i64),
     /// TEXT
     Text(String),
+}
+
+impl From<Value> for rusqlite::types::Value {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Int(number) => Self::Integer(number),
+            Value::Text(text) => Self::Text(text),
+        }
+    }
 }
 
 /// Schema a live table appears in.
@@ -134,6 +153,8 @@ pub trait Runtime: Send + Sync {
     fn publish(&self, set: ConfigSet) -> Result<Published, SqlError>;
     /// Runs a process command.
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError>;
+    /// The servers in force as rows of mysql_servers.
+    fn servers_to_save(&self) -> SavedServers;
     /// How often servers were published.
     fn servers_version(&self) -> u64;
 }

@@ -3,6 +3,8 @@
 pub use crate::attributes::{HostgroupAttributesRow, ServerSslParamsRow, ServersDefaults};
 pub use crate::query_rules::{FastRoutingRow, QueryRuleRow, QueryRulesConfig};
 
+use crate::Value;
+
 /// A row of mysql_servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerRow {
@@ -50,6 +52,25 @@ impl ServerRow {
             comment: String::new(),
         }
     }
+
+    /// The row as mysql_servers holds it and runtime_mysql_servers shows it.
+    pub fn values(&self, status: &str) -> Vec<Value> {
+        let number = |number: u32| Value::Int(number.into());
+        vec![
+            number(self.hostgroup_id),
+            Value::Text(self.hostname.clone()),
+            number(self.port.into()),
+            number(self.gtid_port.into()),
+            Value::Text(status.into()),
+            number(self.weight),
+            number(self.compression.into()),
+            number(self.max_connections),
+            number(self.max_replication_lag),
+            number(self.use_ssl.into()),
+            number(self.max_latency_ms),
+            Value::Text(self.comment.clone()),
+        ]
+    }
 }
 
 /// Statuses that mysql_servers may hold.
@@ -63,6 +84,18 @@ pub enum ConfiguredStatus {
     OfflineSoft,
     /// OFFLINE_HARD
     OfflineHard,
+}
+
+impl ConfiguredStatus {
+    /// The text form.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Online => "ONLINE",
+            Self::Shunned => "SHUNNED",
+            Self::OfflineSoft => "OFFLINE_SOFT",
+            Self::OfflineHard => "OFFLINE_HARD",
+        }
+    }
 }
 
 /// A row of mysql_replication_hostgroups.

@@ -4,6 +4,7 @@ mod health;
 mod load;
 mod placement;
 pub mod rows;
+mod save;
 mod select;
 mod status;
 #[cfg(test)]

@@ -1,32 +1,18 @@
 //! Rows of the runtime_ tables over hostgroups. Column orders are those of the tables' definitions.
 
-use super::Hostgroups;
+use super::{Endpoint, HostgroupId, Hostgroups, Server};
 use admin::Value;
-use admin::rows::{HostgroupAttributesRow, ServerSslParamsRow};
+use admin::rows::{HostgroupAttributesRow, ServerRow, ServerSslParamsRow};
 
 /// runtime_mysql_servers: hostgroup_id, hostname, port, gtid_port, status, weight, compression, max_connections,
 /// max_replication_lag, use_ssl, max_latency_ms, comment; ordered by the first three.
 pub fn runtime_mysql_servers_rows(hostgroups: &Hostgroups) -> Vec<Vec<Value>> {
-    hostgroups
-        .all()
-        .map(|(hostgroup, endpoint, server)| {
-            let row = &server.row;
-            vec![
-                int(hostgroup),
-                text(&endpoint.host),
-                int(endpoint.port),
-                int(row.gtid_port),
-                text(server.status.as_runtime_str()),
-                int(row.weight),
-                int(row.compression),
-                int(row.max_connections),
-                int(row.max_replication_lag),
-                int(row.use_ssl),
-                int(row.max_latency_ms),
-                text(&row.comment),
-            ]
-        })
-        .collect()
+    let row = |(hostgroup_id, endpoint, server): (HostgroupId, &Endpoint, &Server)| {
+        let (hostname, port) = (endpoint.host.to_string(), endpoint.port);
+        let row = ServerRow { hostgroup_id, hostname, port, ..server.row.clone() };
+        row.values(server.status.as_runtime_str())
+    };
+    hostgroups.all().map(row).collect()
 }
 
 /// runtime_mysql_replication_hostgroups: writer_hostgroup, reader_hostgroup, check_type, comment.

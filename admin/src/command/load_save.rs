@@ -4,10 +4,12 @@ use super::text::after;
 use crate::answer::Answer;
 use crate::config_file::Wanted;
 use crate::error::{failed, from_sqlite};
+use crate::rows::ServerRow;
 use crate::store::Store;
 use crate::tables::{self, Group};
 use crate::variables::registry::{self, VARIABLES};
-use crate::{Admin, ConfigSet, Variables, query_rules, read};
+use crate::{Admin, ConfigSet, SavedServers, Variables, query_rules, read};
+use rusqlite::types::Value as Cell;
 use wire::SqlError;
 
 /// What a command moves: a group of tables, and for variables which of them.
@@ -79,7 +81,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
     }
     match way {
         Move::MemoryToRuntime => return to_runtime(admin, module).map(|ignored| answer(0, &ignored)),
-        Move::RuntimeToMemory => from_runtime(admin, module)?,
+        Move::RuntimeToMemory => return from_runtime(admin, module),
         Move::DiskToMemory => {
             let mut store = admin.store.lock();
             store.check_file()?;
@@ -175,10 +177,15 @@ pub(crate) fn typed_variables(
     Ok((variables, ignored))
 }
 
-fn from_runtime(admin: &Admin, module: &Module) -> Result<(), SqlError> {
+fn from_runtime(admin: &Admin, module: &Module) -> Result<Answer, SqlError> {
+    let servers = match module.group {
+        // The daemon is asked without the store's lock.
+        Group::Servers => admin.daemon()?.servers_to_save(),
+        _ => SavedServers::default(),
+    };
     let mut store = admin.store.lock();
     let saved = match module.group {
-        Group::Servers => servers_from_runtime(&mut store.conn),
+        Group::Servers => servers_from_runtime(&mut store.conn, &servers.rows),
         Group::Users => users_from_runtime(&mut store.conn),
         Group::QueryRules => query_rules_from_runtime(&mut store.conn),
         Group::Variables => {
@@ -189,28 +196,31 @@ fn from_runtime(admin: &Admin, module: &Module) -> Result<(), SqlError> {
             store.set_variables(&values).map(drop)
         }
     };
-    saved.map_err(|error| from_sqlite(&error))
+    saved.map_err(|error| from_sqlite(&error))?;
+    servers.notes.iter().for_each(|note| log::info!("SAVE {} FROM RUNTIME: {note}", module.words));
+    Ok(Answer::Ok { affected: 0, info: servers.notes.join("; ") })
 }
 
-/// A full replacement. What was only shunned comes back ONLINE, and what discovery made is not configuration.
-fn servers_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
+/// A full replacement; what discovery made is not configuration.
+fn servers_from_runtime(conn: &mut rusqlite::Connection, servers: &[ServerRow]) -> rusqlite::Result<()> {
     let transaction = conn.transaction()?;
     for table in tables::of(Group::Servers) {
         let name = table.name;
-        let mut statement = transaction.prepare("SELECT name FROM pragma_table_info(?1)")?;
-        let columns = statement.query_map([name], |row| row.get::<_, String>(0))?;
-        let columns = columns.collect::<rusqlite::Result<Vec<_>>>()?;
-        let values = columns.iter().map(|column| match column.as_str() {
-            "status" => "CASE WHEN status IN ('SHUNNED', 'SHUNNED_AWS_BGD') THEN 'ONLINE' ELSE status END",
-            column => column,
-        });
-        let (values, columns) = (values.collect::<Vec<_>>().join(", "), columns.join(", "));
-        let explicit = if name == "mysql_aws_rds_bgd_hostgroups" { " WHERE auto_generated = 0" } else { "" };
         transaction.execute(&format!("DELETE FROM main.{name}"), [])?;
+        let sql = "SELECT group_concat('?'), group_concat(name) FROM pragma_table_info(?1)";
+        let (marks, columns): (String, String) =
+            transaction.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if name == "mysql_servers" {
+            let mut insert = transaction.prepare(&format!("INSERT INTO main.{name} VALUES ({marks})"))?;
+            for row in servers {
+                let cells = row.values(row.status.as_str()).into_iter().map(Cell::from);
+                insert.execute(rusqlite::params_from_iter(cells))?;
+            }
+            continue;
+        }
+        let explicit = if name == "mysql_aws_rds_bgd_hostgroups" { " WHERE auto_generated = 0" } else { "" };
         transaction.execute(
-            &format!(
-                "INSERT INTO main.{name} ({columns}) SELECT {values} FROM main.runtime_{name}{explicit}"
-            ),
+            &format!("INSERT INTO main.{name} SELECT {columns} FROM main.runtime_{name}{explicit}"),
             [],
         )?;
     }

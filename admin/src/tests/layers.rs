@@ -218,18 +218,27 @@ fn servers_come_back_from_runtime_as_configuration() {
         row.extend([Value::Text(String::new()), Value::Int(generated), Value::Text("AVAILABLE".into())]);
         row
     };
-    let servers = [("a", "SHUNNED"), ("b", "SHUNNED_AWS_BGD"), ("c", "OFFLINE_SOFT"), ("d", "ONLINE")];
-    let servers = servers.iter().map(|(host, status)| server_row(10, host, status)).collect();
-    f.register_runtime(servers, vec![bgd(10, 0), bgd(20, 1)]);
+    f.register_runtime(vec![], vec![bgd(10, 0), bgd(20, 1)]);
+    let special = rows::ServerRow {
+        status: rows::ConfiguredStatus::OfflineSoft,
+        weight: 3,
+        use_ssl: true,
+        comment: "it's".into(),
+        ..rows::ServerRow::new(10, "b", 3307)
+    };
+    let servers = vec![rows::ServerRow::new(10, "a", 3306), special];
+    *f.daemon.saved.lock() = SavedServers { rows: servers.clone(), notes: vec!["one".into(), "two".into()] };
     f.ok("INSERT INTO mysql_servers (hostname) VALUES ('replaced')");
-    f.ok("SAVE MYSQL SERVERS FROM RUNTIME");
-    let saved = f.rows("SELECT hostname, status FROM mysql_servers ORDER BY hostname");
-    assert_eq!(saved, ["a|ONLINE", "b|ONLINE", "c|OFFLINE_SOFT", "d|ONLINE"]);
+    assert_eq!(f.ok("SAVE MYSQL SERVERS FROM RUNTIME"), (0, "one; two".into()));
+    let saved = f.rows("SELECT * FROM mysql_servers ORDER BY hostname");
+    assert_eq!(saved, ["10|a|3306|0|ONLINE|1|0|1000|0|0|0|", "10|b|3307|0|OFFLINE_SOFT|3|0|1000|0|1|0|it's"]);
+    f.ok("LOAD MYSQL SERVERS TO RUNTIME");
+    assert_eq!(f.daemon.servers()[0].servers, servers);
     assert_eq!(f.rows("SELECT writer_hostgroup FROM mysql_aws_rds_bgd_hostgroups"), ["10"]);
     // What cannot be configuration leaves memory as it was.
-    f.admin.unregister("runtime_mysql_servers");
-    assert!(f.error("SAVE MYSQL SERVERS TO MEM").message.contains("runtime_mysql_servers"));
-    assert_eq!(f.one("SELECT COUNT(*) FROM mysql_servers"), "4");
+    f.admin.unregister("runtime_mysql_replication_hostgroups");
+    assert!(f.error("SAVE MYSQL SERVERS TO MEM").message.contains("runtime_mysql_replication"));
+    assert_eq!(f.one("SELECT COUNT(*) FROM mysql_servers"), "2");
 }
 
 #[test]

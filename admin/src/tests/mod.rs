@@ -25,6 +25,8 @@ struct Daemon {
     refuse: Mutex<Option<SqlError>>,
     /// What the next publications leave out.
     ignore: Mutex<Vec<String>>,
+    /// What SAVE MYSQL SERVERS FROM RUNTIME gets.
+    saved: Mutex<SavedServers>,
 }
 
 impl Runtime for Daemon {
@@ -38,6 +40,9 @@ impl Runtime for Daemon {
     fn command(&self, command: ProcessCommand) -> Result<(), SqlError> {
         self.commands.lock().push(command);
         Ok(())
+    }
+    fn servers_to_save(&self) -> SavedServers {
+        self.saved.lock().clone()
     }
     fn servers_version(&self) -> u64 {
         self.servers().len() as u64
