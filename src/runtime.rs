@@ -94,6 +94,8 @@ impl Runtime for DaemonRuntime {
                 self.config.set_users(&users);
                 Ok(Published::default())
             }
+            // They are kept and shown: there is nothing that peers would be asked.
+            ConfigSet::ProxysqlServers(_) => Ok(Published::default()),
             ConfigSet::Variables(variables) => {
                 if let Err(reason) = self.listeners.apply(&variables) {
                     // What was bound before the refused address is given back. These addresses were in use until now,

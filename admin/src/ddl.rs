@@ -3,9 +3,11 @@
 //! One column per line, since SHOW CREATE TABLE prints them as they are.
 
 mod attributes;
+mod cluster;
 mod stats;
 
 pub use attributes::*;
+pub use cluster::*;
 pub use stats::*;
 
 /// mysql_servers and its runtime form, which has one more status.

@@ -9,6 +9,7 @@ mod answer;
 mod attributes;
 mod beginning;
 mod catalog;
+mod collations;
 mod command;
 mod config_file;
 mod current;
@@ -17,6 +18,7 @@ mod error;
 mod information_schema;
 mod interfaces;
 mod live;
+mod proxysql_servers;
 mod query_rules;
 mod read;
 pub mod rows;
@@ -53,6 +55,8 @@ pub enum ConfigSet {
     Users(Vec<rows::UserRow>),
     /// LOAD MYSQL QUERY RULES: rules and fast routing, in one commit.
     QueryRules(rows::QueryRulesConfig),
+    /// LOAD PROXYSQL SERVERS.
+    ProxysqlServers(Vec<rows::ProxysqlServerRow>),
     /// LOAD MYSQL / ADMIN / SQLITESERVER VARIABLES: the whole of the variables after the change.
     Variables(Box<Variables>),
 }
@@ -245,7 +249,7 @@ impl Admin {
         read::all_rows(&admin.store.lock().conn).map_err(|error| {
             refuse(error, "correct it with sqlite3, or move the file away to start empty")
         })?;
-        let own = runtime_tables::tables(&admin.published).into_iter();
+        let own = runtime_tables::tables(&admin.published).into_iter().chain([collations::table()]);
         let own = own.chain(information_schema::tables(&admin.store.live));
         for table in own {
             admin.register(table)?;

@@ -1,10 +1,10 @@
 //! Rows of the configuration tables, read into their types. SQLite lets any value into any column, so each cell is checked.
 
-use crate::query_rules;
 use crate::rows::{
     BgdHostgroupRow, ConfiguredStatus, HostgroupAttributesRow, ReplicationHostgroupRow, ServerRow,
     ServerSslParamsRow, ServersConfig, UserRow,
 };
+use crate::{proxysql_servers, query_rules};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 use wire::SqlError;
@@ -13,7 +13,8 @@ use wire::SqlError;
 pub(crate) fn all_rows(conn: &Connection) -> Result<(), SqlError> {
     servers(conn)?;
     users(conn)?;
-    query_rules::read(conn).map(drop)
+    query_rules::read(conn)?;
+    proxysql_servers::read(conn).map(drop)
 }
 
 /// Reads what LOAD MYSQL SERVERS commits.
@@ -40,6 +41,16 @@ pub(crate) fn servers(conn: &Connection) -> Result<ServersConfig, SqlError> {
 /// Reads mysql_users.
 pub(crate) fn users(conn: &Connection) -> Result<Vec<UserRow>, SqlError> {
     table(conn, "mysql_users", "username, backend", user)
+}
+
+/// Reads the rows of one user.
+pub(crate) fn users_named(conn: &Connection, name: &str) -> Result<Vec<UserRow>, SqlError> {
+    let rows = table(conn, "mysql_users", "username, backend", |cells| {
+        // Rows of others may be what they like.
+        let own = cells.text("username").is_ok_and(|username| username == name);
+        if own { user(cells).map(Some) } else { Ok(None) }
+    })?;
+    Ok(rows.into_iter().flatten().collect())
 }
 
 /// Reads names and values of the variables whose names begin with `prefix`.

@@ -1,6 +1,7 @@
 //! Typed rows of the configuration tables.
 
 pub use crate::attributes::{HostgroupAttributesRow, ServerSslParamsRow, ServersDefaults};
+pub use crate::proxysql_servers::ProxysqlServerRow;
 pub use crate::query_rules::{FastRoutingRow, QueryRuleRow, QueryRulesConfig};
 
 use crate::Value;

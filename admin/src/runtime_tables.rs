@@ -1,6 +1,6 @@
-//! runtime_ tables that show what was published last: variables and users.
+//! runtime_ tables that show what was published last: variables, users and peers.
 
-use crate::rows::UserRow;
+use crate::rows::{ProxysqlServerRow, UserRow};
 use crate::variables::registry::VARIABLES;
 use crate::{LiveTable, Schema, Value, Variables, ddl};
 use parking_lot::Mutex;
@@ -12,11 +12,13 @@ pub(crate) struct PublishedState {
     /// `None` before the first LOAD.
     pub variables: Option<Variables>,
     pub users: Vec<UserRow>,
+    pub proxysql_servers: Vec<ProxysqlServerRow>,
 }
 
 /// The live tables over that state.
-pub(crate) fn tables(published: &Arc<Mutex<PublishedState>>) -> [LiveTable; 2] {
-    let (of_variables, of_users) = (Arc::clone(published), Arc::clone(published));
+pub(crate) fn tables(published: &Arc<Mutex<PublishedState>>) -> [LiveTable; 3] {
+    let (of_variables, of_users, of_peers) =
+        (Arc::clone(published), Arc::clone(published), Arc::clone(published));
     [
         LiveTable {
             name: "runtime_global_variables",
@@ -33,6 +35,14 @@ pub(crate) fn tables(published: &Arc<Mutex<PublishedState>>) -> [LiveTable; 2] {
             schema: Schema::Main,
             ddl: ddl::RUNTIME_MYSQL_USERS,
             rows: Arc::new(move || user_rows(&of_users.lock().users)),
+        },
+        LiveTable {
+            name: "runtime_proxysql_servers",
+            schema: Schema::Main,
+            ddl: ddl::RUNTIME_PROXYSQL_SERVERS,
+            rows: Arc::new(move || {
+                of_peers.lock().proxysql_servers.iter().map(ProxysqlServerRow::values).collect()
+            }),
         },
     ]
 }

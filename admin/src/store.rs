@@ -141,6 +141,7 @@ impl Store {
         self.disk_to_memory(tables::Group::Servers)?;
         self.disk_to_memory(tables::Group::Users)?;
         self.disk_to_memory(tables::Group::QueryRules)?;
+        self.disk_to_memory(tables::Group::ProxysqlServers)?;
         self.variables_to_memory("", defaults)
     }
 

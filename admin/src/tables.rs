@@ -11,6 +11,8 @@ pub(crate) enum Group {
     Users,
     /// MYSQL QUERY RULES
     QueryRules,
+    /// PROXYSQL SERVERS
+    ProxysqlServers,
     /// MYSQL / ADMIN / SQLITESERVER VARIABLES
     Variables,
 }
@@ -51,6 +53,7 @@ pub(crate) const TABLES: &[TableDef] = &[
         ddl: ddl::MYSQL_QUERY_RULES_FAST_ROUTING,
         group: Group::QueryRules,
     },
+    TableDef { name: "proxysql_servers", ddl: ddl::PROXYSQL_SERVERS, group: Group::ProxysqlServers },
     TableDef { name: "global_variables", ddl: ddl::GLOBAL_VARIABLES, group: Group::Variables },
 ];
 

@@ -1,24 +1,23 @@
 //! LOAD and SAVE: moving configuration between runtime, memory and disk.
 
+use super::save::from_runtime;
 use super::text::after;
 use crate::answer::Answer;
 use crate::config_file::Wanted;
-use crate::error::{failed, from_sqlite};
-use crate::rows::ServerRow;
+use crate::error::from_sqlite;
 use crate::store::Store;
-use crate::tables::{self, Group};
-use crate::variables::registry::{self, VARIABLES};
-use crate::{Admin, ConfigSet, SavedServers, Variables, query_rules, read};
-use rusqlite::types::Value as Cell;
+use crate::tables::Group;
+use crate::variables::registry;
+use crate::{Admin, ConfigSet, Variables, proxysql_servers, query_rules, read};
 use wire::SqlError;
 
 /// What a command moves: a group of tables, and for variables which of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Module {
-    words: &'static str,
-    group: Group,
+    pub words: &'static str,
+    pub group: Group,
     /// Variables whose names begin so.
-    prefix: &'static str,
+    pub prefix: &'static str,
 }
 
 impl Module {
@@ -35,6 +34,7 @@ const MODULES: &[Module] = &[
     Module { words: "MYSQL SERVERS", group: Group::Servers, prefix: "" },
     Module { words: "MYSQL USERS", group: Group::Users, prefix: "" },
     Module { words: "MYSQL QUERY RULES", group: Group::QueryRules, prefix: "" },
+    Module { words: "PROXYSQL SERVERS", group: Group::ProxysqlServers, prefix: "" },
     Module { words: "MYSQL VARIABLES", group: Group::Variables, prefix: "mysql-" },
     Module { words: "ADMIN VARIABLES", group: Group::Variables, prefix: "admin-" },
     Module { words: "SQLITESERVER VARIABLES", group: Group::Variables, prefix: "sqliteserver-" },
@@ -48,8 +48,11 @@ pub(super) enum Move {
     MemoryToDisk,
 }
 
+/// How memory is put in force.
+pub(super) const TO_RUNTIME: &[&str] = &["FROM MEMORY", "FROM MEM", "TO RUNTIME", "TO RUN"];
+
 const MOVES: &[(&str, &[&str], Move)] = &[
-    ("LOAD", &["FROM MEMORY", "FROM MEM", "TO RUNTIME", "TO RUN"], Move::MemoryToRuntime),
+    ("LOAD", TO_RUNTIME, Move::MemoryToRuntime),
     ("LOAD", &["FROM DISK", "TO MEMORY", "TO MEM"], Move::DiskToMemory),
     ("SAVE", &["TO MEMORY", "TO MEM", "FROM RUNTIME", "FROM RUN"], Move::RuntimeToMemory),
     ("SAVE", &["TO DISK", "FROM MEMORY", "FROM MEM"], Move::MemoryToDisk),
@@ -135,6 +138,7 @@ fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
     match set {
         ConfigSet::Users(users) => published.users = users,
         ConfigSet::Variables(variables) => published.variables = Some(*variables),
+        ConfigSet::ProxysqlServers(rows) => published.proxysql_servers = rows,
         ConfigSet::Servers(_) | ConfigSet::QueryRules(_) => {}
     }
     Ok(ignored)
@@ -146,6 +150,9 @@ fn read_set(admin: &Admin, store: &Store, module: &Module) -> Result<(ConfigSet,
         Group::Servers => Ok((ConfigSet::Servers(read::servers(&store.conn)?), Vec::new())),
         Group::QueryRules => Ok((ConfigSet::QueryRules(query_rules::read(&store.conn)?), Vec::new())),
         Group::Users => Ok((ConfigSet::Users(read::users(&store.conn)?), Vec::new())),
+        Group::ProxysqlServers => {
+            Ok((ConfigSet::ProxysqlServers(proxysql_servers::read(&store.conn)?), Vec::new()))
+        }
         Group::Variables => {
             let rows = read::variables(&store.conn, module.prefix)?;
             let base = admin.published.lock().variables.clone();
@@ -175,77 +182,4 @@ pub(crate) fn typed_variables(
         }
     }
     Ok((variables, ignored))
-}
-
-fn from_runtime(admin: &Admin, module: &Module) -> Result<Answer, SqlError> {
-    let servers = match module.group {
-        // The daemon is asked without the store's lock.
-        Group::Servers => admin.daemon()?.servers_to_save(),
-        _ => SavedServers::default(),
-    };
-    let mut store = admin.store.lock();
-    let saved = match module.group {
-        Group::Servers => servers_from_runtime(&mut store.conn, &servers.rows),
-        Group::Users => users_from_runtime(&mut store.conn),
-        Group::QueryRules => query_rules_from_runtime(&mut store.conn),
-        Group::Variables => {
-            let published = admin.published.lock().variables.clone();
-            let published = published.ok_or_else(|| failed("nothing was loaded to runtime yet"))?;
-            let of_module = VARIABLES.iter().filter(|var| var.name.starts_with(module.prefix));
-            let values: Vec<_> = of_module.map(|var| (var.name, var.show(&published))).collect();
-            store.set_variables(&values).map(drop)
-        }
-    };
-    saved.map_err(|error| from_sqlite(&error))?;
-    servers.notes.iter().for_each(|note| log::info!("SAVE {} FROM RUNTIME: {note}", module.words));
-    Ok(Answer::Ok { affected: 0, info: servers.notes.join("; ") })
-}
-
-/// A full replacement; what discovery made is not configuration.
-fn servers_from_runtime(conn: &mut rusqlite::Connection, servers: &[ServerRow]) -> rusqlite::Result<()> {
-    let transaction = conn.transaction()?;
-    for table in tables::of(Group::Servers) {
-        let name = table.name;
-        transaction.execute(&format!("DELETE FROM main.{name}"), [])?;
-        let sql = "SELECT group_concat('?'), group_concat(name) FROM pragma_table_info(?1)";
-        let (marks, columns): (String, String) =
-            transaction.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if name == "mysql_servers" {
-            let mut insert = transaction.prepare(&format!("INSERT INTO main.{name} VALUES ({marks})"))?;
-            for row in servers {
-                let cells = row.values(row.status.as_str()).into_iter().map(Cell::from);
-                insert.execute(rusqlite::params_from_iter(cells))?;
-            }
-            continue;
-        }
-        let explicit = if name == "mysql_aws_rds_bgd_hostgroups" { " WHERE auto_generated = 0" } else { "" };
-        transaction.execute(
-            &format!("INSERT INTO main.{name} SELECT {columns} FROM main.runtime_{name}{explicit}"),
-            [],
-        )?;
-    }
-    transaction.commit()
-}
-
-/// Users come back split into their frontend and backend rows; those that are not in runtime stay, inactive.
-fn users_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
-    let transaction = conn.transaction()?;
-    transaction.execute("UPDATE main.mysql_users SET active = 0", [])?;
-    transaction
-        .execute("INSERT OR REPLACE INTO main.mysql_users SELECT * FROM main.runtime_mysql_users", [])?;
-    transaction.commit()
-}
-
-/// Rules that are not in runtime stay, inactive; fast routing is replaced.
-fn query_rules_from_runtime(conn: &mut rusqlite::Connection) -> rusqlite::Result<()> {
-    conn.transaction().and_then(|transaction| {
-        transaction.execute_batch(
-            "UPDATE main.mysql_query_rules SET active = 0;
-             INSERT OR REPLACE INTO main.mysql_query_rules SELECT * FROM main.runtime_mysql_query_rules;
-             DELETE FROM main.mysql_query_rules_fast_routing;
-             INSERT INTO main.mysql_query_rules_fast_routing
-                 SELECT * FROM main.runtime_mysql_query_rules_fast_routing;",
-        )?;
-        transaction.commit()
-    })
 }

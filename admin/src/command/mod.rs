@@ -3,9 +3,11 @@
 mod columns;
 mod config_file;
 pub(crate) mod load_save;
+mod load_user;
 pub(crate) mod packet;
 pub(crate) mod prepared;
 mod process;
+mod save;
 mod select;
 pub(crate) mod set;
 mod show;
@@ -94,7 +96,7 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
     if let Some((module, way)) = load_save::parse(statement) {
         return Some(load_save::run(admin, module, way));
     }
-    if let Some(answer) = config_file::run(admin, statement) {
+    if let Some(answer) = load_user::run(admin, statement).or_else(|| config_file::run(admin, statement)) {
         return Some(answer);
     }
     if let Some(rest) = after(statement, "TRUNCATE") {

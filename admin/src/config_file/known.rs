@@ -18,7 +18,6 @@ const SECTIONS: &[&str] = &[
     "mysql_group_replication_hostgroups",
     "mysql_ldap_mapping",
     "pgsql_*",
-    "proxysql_servers",
     "restapi",
     "restapi_routes",
     "scheduler",

@@ -8,6 +8,7 @@ fn load_and_save_have_many_spellings() {
         "MYSQL SERVERS",
         "MYSQL USERS",
         "MYSQL QUERY RULES",
+        "PROXYSQL SERVERS",
         "MYSQL VARIABLES",
         "ADMIN VARIABLES",
         "SQLITESERVER VARIABLES",

@@ -267,7 +267,7 @@ fn start_publishes_variables_last() {
     let f = fixture().restart();
     f.admin.load_all().unwrap();
     let sets = f.daemon.sets.lock();
-    assert_eq!(sets.len(), 4);
+    assert_eq!(sets.len(), 5);
     assert!(matches!(sets.last(), Some(ConfigSet::Variables(_))));
 }
 
@@ -296,4 +296,64 @@ fn a_refused_row_is_told_by_table_and_column_without_secrets() {
     let text = f.error("SAVE MYSQL VARIABLES TO DISK").message;
     assert!(text.contains("mysql-monitor_password") && !text.contains("hush"), "{text}");
     assert!(f.daemon.sets.lock().is_empty());
+}
+
+#[test]
+fn peers_are_kept_in_every_layer() {
+    let f = fixture();
+    f.ok("INSERT INTO proxysql_servers (hostname, weight, comment) VALUES (' p1 ', 2, 'c')");
+    f.ok("LOAD PROXYSQL SERVERS TO RUNTIME");
+    assert_eq!(f.rows("SELECT * FROM runtime_proxysql_servers"), ["p1|6032|2|c"]);
+    f.ok("SAVE PROXYSQL SERVERS TO DISK");
+    let f = f.restart();
+    assert_eq!(f.rows("SELECT * FROM proxysql_servers"), [" p1 |6032|2|c"]);
+    f.admin.load_all().unwrap();
+    f.ok("DELETE FROM proxysql_servers");
+    f.ok("SAVE PROXYSQL SERVERS FROM RUNTIME");
+    assert_eq!(f.rows("SELECT * FROM proxysql_servers"), ["p1|6032|2|c"]);
+    f.ok("UPDATE proxysql_servers SET port = 'x'");
+    let error = f.error("LOAD PROXYSQL SERVERS FROM MEM");
+    assert_eq!(error.message, "proxysql_servers.port: 'x' is not an integer");
+}
+
+#[test]
+fn one_user_is_loaded_alone() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_users (username, password) VALUES ('a', '1'), ('b b', '1'), ('it''s', '1')");
+    f.ok("LOAD MYSQL USERS TO RUNTIME");
+    f.ok("UPDATE mysql_users SET password = '2'");
+    let loaded = || -> Vec<String> {
+        f.daemon.users().iter().map(|user| format!("{} {}", user.username, user.password)).collect()
+    };
+    f.ok("LOAD MYSQL USER 'b b' TO RUNTIME");
+    assert_eq!(loaded(), ["a 1", "b b 2", "it's 1"]);
+    f.ok("load mysql user  'it''s'  from mem");
+    assert_eq!(loaded(), ["a 1", "b b 2", "it's 2"]);
+    // One that is gone from memory goes from runtime; the others may be wrong meanwhile.
+    f.ok("DELETE FROM mysql_users WHERE username <> 'b b'");
+    f.ok("UPDATE mysql_users SET max_connections = 'many'");
+    f.ok("LOAD MYSQL USER a TO RUN");
+    assert_eq!(loaded(), ["b b 2", "it's 2"]);
+    assert_eq!(f.rows("SELECT DISTINCT username FROM runtime_mysql_users"), ["b b", "it's"]);
+    assert!(f.error("LOAD MYSQL USER a FROM MEMORY").message.contains("no user 'a'"));
+    assert!(f.error("LOAD MYSQL USER 'b b' TO RUNTIME").message.contains("max_connections"));
+    for wrong in
+        ["LOAD MYSQL USER", "LOAD MYSQL USER a", "LOAD MYSQL USER a TO DISK", "LOAD MYSQL USER 'a TO RUN"]
+    {
+        assert!(f.error(wrong).message.starts_with("ProxySQL Admin Error: "), "{wrong}");
+    }
+}
+
+#[test]
+fn collations_are_a_table() {
+    let f = fixture();
+    let sql = "SELECT Id, Collation, Charset, \"Default\" FROM mysql_collations WHERE Id IN (45, 46, 255) ORDER BY Id";
+    assert_eq!(
+        f.rows(sql),
+        ["45|utf8mb4_general_ci|utf8mb4|", "46|utf8mb4_bin|utf8mb4|", "255|utf8mb4_0900_ai_ci|utf8mb4|Yes"]
+    );
+    assert_eq!(
+        f.one("SELECT COUNT(*) FROM main.mysql_collations"),
+        f.rows("SHOW COLLATION").len().to_string()
+    );
 }

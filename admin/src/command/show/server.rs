@@ -2,7 +2,9 @@
 
 use super::super::text::{after, unquote};
 use crate::answer::Answer;
+use crate::collations;
 use crate::current::{Client, Role};
+use mysql_common::collations::Collation;
 use wire::SqlError;
 
 /// A list, and what follows it in the statement.
@@ -13,20 +15,6 @@ pub(super) struct Shown<'a> {
     pub liked: &'static str,
     pub filter: &'a str,
 }
-
-/// Collations that clients of every version know: name, character set, number, whether it is the character set's default, and bytes of a
-/// character. Texts here are UTF-8 whatever a client asks for.
-const COLLATIONS: &[(&str, &str, u16, bool, u8)] = &[
-    ("latin1_swedish_ci", "latin1", 8, true, 1),
-    ("ascii_general_ci", "ascii", 11, true, 1),
-    ("utf8mb3_general_ci", "utf8mb3", 33, true, 3),
-    ("utf8mb4_general_ci", "utf8mb4", 45, true, 4),
-    ("utf8mb4_bin", "utf8mb4", 46, false, 4),
-    ("binary", "binary", 63, true, 1),
-    ("utf8mb3_bin", "utf8mb3", 83, false, 3),
-    ("utf8mb4_unicode_ci", "utf8mb4", 224, false, 4),
-    ("utf8mb4_0900_ai_ci", "utf8mb4", 255, false, 4),
-];
 
 /// What there is nothing of: the words, and the columns that a server has.
 const NOTHING: &[(&str, &[&str])] = &[
@@ -108,17 +96,19 @@ pub(super) fn run<'a>(client: &Client, rest: &'a str) -> Option<Shown<'a>> {
         Some(Shown { columns: columns.to_vec(), rows, liked, filter })
     };
     if let Some(filter) = after(rest, "COLLATION") {
-        let rows = COLLATIONS.iter().map(|(name, charset, id, default, _)| {
-            texts(&[name, charset, &id.to_string(), if *default { "Yes" } else { "" }, "Yes", "1"])
+        let rows = collations::all().map(|each| {
+            let (id, sort) = (collations::number(&each).to_string(), each.sort_len().to_string());
+            texts(&[each.collation(), each.charset(), &id, collations::default(&each), "Yes", &sort])
         });
         let columns = ["Collation", "Charset", "Id", "Default", "Compiled", "Sortlen"];
         return of(&columns, rows.collect(), filter);
     }
     let charsets = ["CHARSET", "CHARACTER SET", "CHAR SET"];
     if let Some(filter) = charsets.iter().find_map(|words| after(rest, words)) {
-        let rows = COLLATIONS.iter().filter(|(_, _, _, default, _)| *default);
-        let rows =
-            rows.map(|(name, charset, _, _, length)| texts(&[charset, charset, name, &length.to_string()]));
+        let rows = collations::all().filter(Collation::is_default).map(|each| {
+            let length = each.max_len().to_string();
+            texts(&[each.charset(), each.charset(), each.collation(), &length])
+        });
         return of(&["Charset", "Description", "Default collation", "Maxlen"], rows.collect(), filter);
     }
     if let Some(filter) = after(rest, "ENGINES").or_else(|| after(rest, "STORAGE ENGINES")) {
