@@ -7,10 +7,11 @@ SIM_FLAGS := --features test-rds-bgd --target-dir $(SIM_DIR)
 SIM_DAEMON := $(SIM_DIR)/debug/pointsman
 GROUP ?= cluster_sim_rds_bgd-g1
 REPEAT ?= 1
+KILLS ?= 1000
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
-	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory conformance clean
+	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory conformance test-kill clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -21,6 +22,7 @@ help:
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
+	@echo 'test-kill     kill -9 a thousand times while configuration is saved (KILLS=1000)'
 	@echo 'bench-memory  resident memory of 2,000 idle connections'
 	@echo 'clean         remove everything built'
 
@@ -73,6 +75,9 @@ bench: release
 conformance: prerequisites
 	$(CARGO) build --workspace --locked --bin pointsman --example conformance
 	@lab/conformance/run.py
+
+test-kill: prerequisites
+	POINTSMAN_KILL_ROUNDS=$(KILLS) $(CARGO) test --locked --package pointsman --test kill -- --nocapture
 
 bench-memory: prerequisites
 	$(CARGO) bench --locked --bench idle_memory

@@ -54,6 +54,8 @@ impl Daemon {
     /// The same in a data directory that may have been used before.
     pub fn start_in(datadir: tempfile::TempDir, program: &Path, arguments: &[&str]) -> Self {
         let log = File::create(datadir.path().join("log")).unwrap();
+        // One that was killed leaves its ports behind.
+        let _ = fs::remove_file(datadir.path().join("ports"));
         let mut command = command(program, datadir.path(), arguments);
         command.stdout(log.try_clone().unwrap()).stderr(log);
         let child = command.spawn().unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
@@ -143,6 +145,11 @@ impl Daemon {
     pub fn restart(mut self, program: &Path, arguments: &[&str]) -> Self {
         let status = self.stop(Signal::TERM);
         assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", self.log());
+        self.start_again(program, arguments)
+    }
+
+    /// Starts another in the same data directory, after this one has ended in whatever way.
+    pub fn start_again(mut self, program: &Path, arguments: &[&str]) -> Self {
         let datadir = std::mem::replace(&mut self.datadir, tempfile::tempdir().unwrap());
         Self::start_in(datadir, program, arguments)
     }
