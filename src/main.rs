@@ -3,13 +3,15 @@
 use crossbeam_channel::Sender;
 use pointsman::cli::{self, Invocation, Options};
 use pointsman::daemon::{Daemon, Stop};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 
 fn main() -> ExitCode {
@@ -46,6 +48,10 @@ fn run(options: &Options) -> ExitCode {
         Ok(signals) => signals,
         Err(error) => return fail(&format!("cannot catch signals: {error}")),
     };
+    // A file that has reached a size limit is an error where it is written, and not the end of the daemon.
+    if let Err(error) = flag::register(SIGXFSZ, Arc::default()) {
+        return fail(&format!("cannot catch signals: {error}"));
+    }
     let handle = signals.handle();
     let forwarding = stop.clone();
     let forwarder =

@@ -9,10 +9,11 @@ mod support;
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use rustix::process::Signal;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::{Daemon, client_options, command, ended, within};
@@ -194,6 +195,55 @@ fn what_was_saved_is_back_after_a_restart_and_what_was_not_is_gone() {
         )
         .unwrap();
     assert_eq!(limit.as_deref(), Some("123"));
+}
+
+/// The same program under a limit of the size of its files, in units of 512 bytes, which stands for a full disk.
+fn program_limited_to(units: u64, directory: &Path) -> PathBuf {
+    let path = directory.join("limited");
+    let script = format!("#!/bin/sh\nulimit -f {units}\nexec '{}' \"$@\"\n", program().display());
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+    path
+}
+
+#[test]
+fn a_disk_without_room_costs_what_is_saved_and_nothing_else() {
+    let daemon = start_with_backend();
+    configure(&daemon, &["SAVE MYSQL SERVERS TO DISK", "SAVE MYSQL USERS TO DISK"]);
+    let size = |name: &str| fs::metadata(daemon.datadir().join(name)).map_or(0, |found| found.len());
+    let largest =
+        ["pointsman.db", "pointsman.db-wal", "sqlite3server.db"].map(size).into_iter().max().unwrap();
+    let scripts = TempDir::new().unwrap();
+    let limited = program_limited_to(largest / 512 + 200, scripts.path());
+    let daemon = daemon.restart(&limited, &["--sqlite3-server"]);
+    let server = daemon.port_of("sqliteserver").unwrap();
+    configure(
+        &daemon,
+        &[
+            &format!("UPDATE mysql_servers SET port = {server}"),
+            "LOAD MYSQL SERVERS TO RUNTIME",
+            "SAVE MYSQL SERVERS TO DISK",
+        ],
+    );
+    let mut client = client(&daemon);
+    let long = "x".repeat(200_000);
+    configure(
+        &daemon,
+        &[
+            &format!("INSERT INTO mysql_users(username, comment) VALUES ('long', '{long}')"),
+            "LOAD MYSQL USERS TO RUNTIME",
+        ],
+    );
+    let refusal = admin(&daemon).query_drop("SAVE MYSQL USERS TO DISK").unwrap_err().to_string();
+    let path = daemon.datadir().canonicalize().unwrap().join("pointsman.db");
+    assert!(refusal.contains(path.to_str().unwrap()) && refusal.contains("nothing was saved"), "{refusal}");
+    assert_eq!(client.query_first::<u8, _>("SELECT 1").unwrap(), Some(1));
+    assert_eq!(self::client(&daemon).query_first::<u8, _>("SELECT 1").unwrap(), Some(1));
+    let sql = "SELECT group_concat(username) FROM disk.mysql_users";
+    assert_eq!(admin(&daemon).query_first::<String, _>(sql).unwrap().as_deref(), Some("testuser"));
+    configure(&daemon, &["DELETE FROM mysql_users WHERE username = 'long'", "SAVE MYSQL USERS TO DISK"]);
+    let daemon = daemon.restart(program(), &["--sqlite3-server"]);
+    assert_eq!(admin(&daemon).query_first::<u16, _>("SELECT port FROM mysql_servers").unwrap(), Some(server));
 }
 
 #[test]

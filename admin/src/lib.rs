@@ -28,6 +28,7 @@ mod store;
 mod tables;
 #[cfg(test)]
 mod tests;
+mod upgrade;
 pub mod variables;
 
 use access::Database;
@@ -300,7 +301,7 @@ impl Admin {
     /// that they serve is in force.
     pub fn load_all(&self) -> Result<(), SqlError> {
         command::load_save::load_all(self)?;
-        self.store.lock().finish_start().map_err(|error| error::from_sqlite(&error))
+        self.store.lock().finish_start()
     }
 
     /// Runs one statement as an admin session would, for start-up and tests.

@@ -8,6 +8,7 @@ use crate::config_file::Loaded;
 use crate::current::{Client, Current, Role};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
+use crate::upgrade;
 use crate::variables::registry::VARIABLES;
 use crate::{Start, StoreError, VERSION, Variables, error};
 use rusqlite::functions::FunctionFlags;
@@ -36,6 +37,9 @@ const PAGES: u32 = 65_536;
 /// Memory SQLite may take in the whole process, the SQLite3 server's sessions included, in bytes. A statement that needs
 /// more fails.
 const HEAP_LIMIT: u64 = 512 << 20;
+/// How long a statement waits for another program that has the file locked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const EMPTY_LOG: &str = "PRAGMA disk.wal_checkpoint(TRUNCATE)";
 /// Virtual machine steps between looks at the clock.
 const STEPS: i32 = 10_000;
 
@@ -71,13 +75,19 @@ impl Store {
         check(&conn, &path)?;
         let held = Arc::default();
         let mut store = Self { conn, live, places, held, current, file, _lock: lock };
-        store.create_tables(start.fresh).map_err(|error| explain(&path, &error))?;
-        store.check_columns(&path)?;
+        store.make_ready(start.fresh)?;
         if let Some(loaded) = &start.loaded {
             store.merge("disk", loaded).map_err(|error| explain(&path, &error))?;
         }
         store.fill_memory(defaults).map_err(|error| explain(&path, &error))?;
         Ok(store)
+    }
+
+    /// Brings the file to this version's tables.
+    fn make_ready(&mut self, fresh: bool) -> Result<(), StoreError> {
+        let path = self.file.path.clone();
+        upgrade::run(&mut self.conn, &path)?;
+        self.create_tables(fresh).map_err(|error| explain(&path, &error))
     }
 
     /// Makes what tables are missing. A fresh database is marked until its start comes to its end.
@@ -96,13 +106,17 @@ impl Store {
             }
             transaction.pragma_update(Some("disk"), beginning::MARK, beginning::UNFINISHED)?;
         }
+        upgrade::sign(&transaction)?;
         transaction.commit()
     }
 
     /// From now on the database counts, and no longer the file that it was made from.
-    pub fn finish_start(&self) -> rusqlite::Result<()> {
-        let mark: i32 = self.conn.pragma_query_value(Some("disk"), beginning::MARK, |row| row.get(0))?;
-        if mark == 0 { Ok(()) } else { self.conn.pragma_update(Some("disk"), beginning::MARK, 0) }
+    pub fn finish_start(&self) -> Result<(), SqlError> {
+        let finish = || {
+            let mark: i32 = self.conn.pragma_query_value(Some("disk"), beginning::MARK, |row| row.get(0))?;
+            if mark == 0 { Ok(()) } else { self.conn.pragma_update(Some("disk"), beginning::MARK, 0) }
+        };
+        finish().map_err(|error| self.file_error(&error))
     }
 
     /// Puts rows and values of a file into a layer, in place of those with the same keys. Returns how many.
@@ -115,26 +129,6 @@ impl Store {
         }
         transaction.commit()?;
         Ok((loaded.rows.len() + loaded.variables.len()) as u64)
-    }
-
-    /// A file of another version may hold the same tables with other columns; it is left as it is.
-    fn check_columns(&self, path: &Path) -> Result<(), StoreError> {
-        for table in TABLES {
-            let columns = |schema: &str| {
-                let sql = "SELECT group_concat(name) FROM pragma_table_info(?1, ?2)";
-                self.conn.query_row(sql, [table.name, schema], |row| row.get::<_, String>(0))
-            };
-            let (here, there) = (columns("main"), columns("disk"));
-            if here.map_err(|error| explain(path, &error))? != there.map_err(|error| explain(path, &error))? {
-                return Err(StoreError(format!(
-                    "{}: table {} has other columns than in this version of pointsman; use the version that made it, \
-                     or move the file away to start empty",
-                    path.display(),
-                    table.name
-                )));
-            }
-        }
-        Ok(())
     }
 
     fn fill_memory(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
@@ -152,7 +146,9 @@ impl Store {
 
     /// Replaces a group's tables on disk by those in memory, all or nothing.
     pub fn memory_to_disk(&mut self, group: tables::Group) -> rusqlite::Result<()> {
-        self.copy(group, "main", "disk")
+        self.copy(group, "main", "disk")?;
+        self.empty_log();
+        Ok(())
     }
 
     fn copy(&mut self, group: tables::Group, from: &str, to: &str) -> rusqlite::Result<()> {
@@ -193,7 +189,33 @@ impl Store {
             "INSERT INTO disk.global_variables SELECT * FROM main.global_variables WHERE variable_name LIKE ?1",
             [&pattern],
         )?;
-        transaction.commit()
+        transaction.commit()?;
+        self.empty_log();
+        Ok(())
+    }
+
+    /// Puts what the write-ahead log holds into the file, so that a copy of the file alone is whole, and a file that is put in its
+    /// place is not mixed with it. What was saved is safe without: another program that reads the file is not waited for.
+    fn empty_log(&self) {
+        let empty = || {
+            self.conn.busy_timeout(Duration::ZERO)?;
+            self.conn.query_row(EMPTY_LOG, [], |_| Ok(()))
+        };
+        let emptied = empty();
+        if let Err(error) = emptied.and(self.conn.busy_timeout(BUSY_TIMEOUT)) {
+            log::debug!("{}: the log is not emptied: {}", self.file.path.display(), error::text(&error));
+        }
+    }
+
+    /// What a client is told where reading or writing the file failed.
+    pub fn file_error(&self, error: &rusqlite::Error) -> SqlError {
+        match cause(error) {
+            Some((what, remedy)) => error::failed(format!(
+                "{}: {what}; nothing was saved or loaded: {remedy} and try again",
+                self.file.path.display()
+            )),
+            None => error::from_sqlite(error),
+        }
     }
 
     /// Sets variables in memory. Returns how many rows that made or changed.
@@ -239,8 +261,7 @@ impl Store {
         let file = DiskFile::create(path.clone())?;
         let explained = |error: rusqlite::Error| explain(&path, &error);
         // The write-ahead log goes by the path: emptied into the old file, it is none of the new one.
-        let emptied = "PRAGMA disk.wal_checkpoint(TRUNCATE)";
-        self.conn.query_row(emptied, [], |_| Ok(())).map_err(explained)?;
+        self.conn.query_row(EMPTY_LOG, [], |_| Ok(())).map_err(explained)?;
         // What is no database is refused while the one before is still open.
         let scratch = Connection::open_in_memory().map_err(explained)?;
         let place = file_uri(&path).map_err(explained)? + "?vfs=unix&mode=ro&immutable=1";
@@ -249,8 +270,7 @@ impl Store {
         self.conn.execute_batch("DETACH DATABASE disk").map_err(explained)?;
         attach_disk(&self.conn, &path).map_err(explained)?;
         self.file = file;
-        self.create_tables(false).map_err(explained)?;
-        self.check_columns(&path)
+        self.make_ready(false)
     }
 
     /// An error where the database file is not the one that was opened: SQLite would go on with a removed file, and what is
@@ -347,7 +367,7 @@ fn open(place: &str) -> rusqlite::Result<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
     let conn = Connection::open_with_flags(place, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    conn.busy_timeout(Duration::from_secs(5))?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     Ok(conn)
 }
 
@@ -355,7 +375,7 @@ fn attach(conn: &Connection, place: &str, schema: &str) -> rusqlite::Result<()> 
     conn.execute(&format!("ATTACH DATABASE ?1 AS {schema}"), [place]).map(drop)
 }
 
-fn file_uri(path: &Path) -> rusqlite::Result<String> {
+pub(crate) fn file_uri(path: &Path) -> rusqlite::Result<String> {
     let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
     let mut uri = String::from("file:");
     for c in path.chars() {
@@ -485,20 +505,48 @@ fn damaged(path: &Path, what: &str) -> StoreError {
     ))
 }
 
-fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
-    match error.sqlite_error_code() {
-        Some(ErrorCode::NotADatabase) => StoreError(format!(
-            "{}: not a pointsman database; move it away to start empty, or choose another directory with -D",
-            path.display()
-        )),
-        Some(ErrorCode::DatabaseCorrupt) => damaged(path, &error.to_string()),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            StoreError(format!("{}: another program holds it locked; end that program", path.display()))
+/// What a failure of the file comes from, and what to do.
+fn cause(error: &rusqlite::Error) -> Option<(String, &'static str)> {
+    let said = |what: &str| what.to_owned();
+    Some(match error.sqlite_error_code()? {
+        ErrorCode::DiskFull => {
+            (said("the disk is full, or the database as large as it may be (256 MiB)"), "make room")
         }
-        _ => StoreError(format!(
-            "{}: {}; check the file and its permissions",
-            path.display(),
-            error::text(error)
-        )),
+        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen => (
+            error::text(error),
+            "make sure that its disk has room, works and lets this user write files beside it",
+        ),
+        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
+            (said("it cannot be written"), "make the file and its directory writable for this user")
+        }
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+            (said("another program holds it locked"), "end that program")
+        }
+        ErrorCode::DatabaseCorrupt => {
+            (format!("the database is damaged ({})", error::text(error)), "restore it from a backup")
+        }
+        ErrorCode::NotADatabase => (said("not a pointsman database"), "restore it from a backup"),
+        _ => return None,
+    })
+}
+
+/// Why the file cannot be used at a start.
+pub(crate) fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
+    let path_text = path.display();
+    match (error.sqlite_error_code(), cause(error)) {
+        (Some(ErrorCode::NotADatabase), _) => not_ours(path, ""),
+        (Some(ErrorCode::DatabaseCorrupt), _) => damaged(path, &error::text(error)),
+        (_, Some((what, remedy))) => StoreError(format!("{path_text}: {what}; {remedy}")),
+        (_, None) => {
+            StoreError(format!("{path_text}: {}; check the file and its permissions", error::text(error)))
+        }
     }
+}
+
+/// The refusal of a file that pointsman did not make.
+pub(crate) fn not_ours(path: &Path, detail: &str) -> StoreError {
+    StoreError(format!(
+        "{}: not a pointsman database{detail}; move it away to start empty, or choose another directory with -D",
+        path.display()
+    ))
 }

@@ -92,7 +92,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
                 Group::Variables => store.variables_to_memory(module.prefix, &admin.defaults),
                 group => store.disk_to_memory(group),
             }
-            .map_err(|error| from_sqlite(&error))?;
+            .map_err(|error| store.file_error(&error))?;
         }
         Move::MemoryToDisk => {
             let mut store = admin.store.lock();
@@ -103,7 +103,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
                 Group::Variables => store.variables_to_disk(module.prefix),
                 group => store.memory_to_disk(group),
             }
-            .map_err(|error| from_sqlite(&error))?;
+            .map_err(|error| store.file_error(&error))?;
         }
     }
     Ok(Answer::done())

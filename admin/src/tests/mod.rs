@@ -12,6 +12,7 @@ mod readers;
 mod setup;
 mod show;
 mod sql;
+mod storage;
 mod wire_sessions;
 
 use crate::*;

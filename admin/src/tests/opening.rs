@@ -1,7 +1,7 @@
 use super::*;
 use std::fs;
 
-fn refusal(dir: &Path) -> String {
+pub(super) fn refusal(dir: &Path) -> String {
     match Admin::open(dir, Variables::default(), &[]) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("opened"),
@@ -113,7 +113,7 @@ fn a_stored_value_that_does_not_fit_is_named_and_can_be_overridden() {
 }
 
 #[test]
-fn tables_of_another_version_are_named_and_kept() {
+fn tables_of_a_later_version_are_named_and_kept() {
     let f = fixture();
     f.ok("INSERT INTO mysql_users (username) VALUES ('someone')");
     f.ok("SAVE MYSQL USERS TO DISK");
@@ -121,7 +121,7 @@ fn tables_of_another_version_are_named_and_kept() {
     let Fixture { admin, dir, .. } = f;
     drop(admin);
     let text = refusal(dir.path());
-    assert!(text.contains("pointsman.db: table mysql_users has other columns"), "{text}");
+    assert!(text.contains("pointsman.db: table mysql_users has a column more,"), "{text}");
     let kept = rusqlite::Connection::open(dir.path().join("pointsman.db")).unwrap();
     kept.query_row("SELECT username FROM mysql_users", [], |row| row.get::<_, String>(0)).unwrap();
 }
