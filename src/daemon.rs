@@ -163,7 +163,9 @@ impl Daemon {
         let refused = self.listeners.traffic.refused();
         let live = live_tables(&self.backends, &self.sessions, config, &self.dns, monitor, refused);
         let pools = stats::pool_tables(&self.backends);
-        for table in live.into_iter().chain(queries).chain(pools).chain(monitor_tables(monitor)) {
+        let of_sessions = stats::session_tables(&self.sessions);
+        let tables = live.into_iter().chain(queries).chain(pools).chain(of_sessions);
+        for table in tables.chain(monitor_tables(monitor)) {
             self.admin.register(table).map_err(part)?;
         }
         let listeners = &self.listeners;

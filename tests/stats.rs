@@ -12,7 +12,7 @@ mod pair;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use pair::{PATIENCE, connect, eventually, start_proxy, start_server};
+use pair::{PATIENCE, configure, connect, eventually, start_proxy, start_server, try_connect};
 use support::{Daemon, within};
 
 fn client(proxy: &Daemon) -> Conn {
@@ -109,4 +109,42 @@ fn free_connections_tell_what_they_did() {
                    json_extract(statistics,'$.questions')>=2 json_extract(mysql_info,'$.thread_id')>0";
     let shown = row(&mut admin, columns, "stats_mysql_free_connections");
     assert_eq!(shown, format!("0|127.0.0.1|{port}|testuser|1|127.0.0.1:{port}|0|1|1"));
+}
+
+#[test]
+fn errors_are_counted_by_server_and_client() {
+    let server = start_server();
+    let port = server.port_of("sqliteserver").unwrap();
+    let (proxy, mut admin) = start_proxy(port, &["mysql-connect_retries_on_failure=2"]);
+    configure(
+        &proxy,
+        &[
+            "INSERT INTO mysql_users(username, password, default_hostgroup) VALUES ('lost', 'lost', 7), ('strange', 'strange', 0)",
+            "LOAD MYSQL USERS TO RUNTIME",
+            "INSERT INTO mysql_servers(hostgroup_id, hostname, port) VALUES (7, '127.0.0.1', 1)",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+        ],
+    );
+    let mut known = client(&proxy);
+    for _ in 0..3 {
+        known.query_drop("SELECT nonsense FROM nowhere").unwrap_err();
+    }
+    // A server that refuses the user, and one that is not there: what they said or did, and what pointsman then told the client.
+    for user in ["strange", "lost"] {
+        let connected = try_connect(proxy.traffic_port, user, user);
+        connected.and_then(|mut client| client.query_drop("SELECT 1")).unwrap_err();
+    }
+    let of = |user: &str| {
+        format!(
+            "(SELECT * FROM stats_mysql_errors WHERE username = '{user}' AND last_error <> '' AND first_seen <= last_seen)"
+        )
+    };
+    let counted = "hostgroup hostname port client_address schemaname errno count_star";
+    becomes(&mut admin, counted, &of("testuser"), &format!("0|127.0.0.1|{port}|127.0.0.1||1045|3"));
+    let sums = "COUNT(*) SUM(hostname='127.0.0.1') SUM(port=0) SUM(count_star) MIN(errno) MAX(hostgroup)";
+    becomes(&mut admin, sums, &of("strange"), "2|1|1|2|1045|0");
+    becomes(&mut admin, sums, &of("lost"), "2|1|1|4|9002|7");
+    let all = "SELECT COUNT(*) FROM stats_mysql_errors";
+    assert_eq!(admin.query::<String, _>("SELECT username FROM stats_mysql_errors_reset").unwrap().len(), 5);
+    assert_eq!(admin.query_first::<u64, _>(all).unwrap(), Some(0));
 }

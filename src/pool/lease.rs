@@ -9,7 +9,7 @@ use super::profile::{Profile, Want};
 use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
 use super::variables;
-use crate::hostgroups::HostgroupId;
+use crate::hostgroups::{Endpoint, HostgroupId};
 use admin::Variables;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -135,6 +135,10 @@ impl Lease {
     /// The server's end.
     pub fn peer(&self) -> Option<&Arc<Peer>> {
         self.connection.shared.peer()
+    }
+    /// Server.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.connection.shared.endpoint
     }
     /// Server, for messages.
     pub fn server(&self) -> &dyn Display {

@@ -36,6 +36,8 @@ pub struct Ticket {
 /// Why a connection could not be opened.
 #[derive(Debug)]
 pub struct OpenError {
+    /// The server.
+    pub endpoint: Endpoint,
     /// What to tell the client if no other attempt succeeds.
     pub error: SqlError,
     /// Whether another attempt may succeed.
@@ -87,7 +89,11 @@ impl Ticket {
         let Self { place, .. } = self;
         if place.connected().is_err() {
             backend.quit();
-            return Err(OpenError { error: SqlError::shutdown(), retry: false });
+            return Err(OpenError {
+                endpoint: place.slot.shared.endpoint.clone(),
+                error: SqlError::shutdown(),
+                retry: false,
+            });
         }
         match Peer::of(&place.slot, &backend, &want.identity) {
             Ok(peer) => place.slot.shared.set_peer(peer),
@@ -110,26 +116,22 @@ impl Ticket {
     }
     fn report(self, failure: WireError, user: &str) -> OpenError {
         let hostgroup = self.place.slot.shared.hostgroup;
+        let endpoint = self.place.slot.shared.endpoint.clone();
         match failure {
             WireError::Sql(error) if error.code == CR_AUTH_PLUGIN_ERR => {
                 self.place.failed(Blame::User, &error);
-                OpenError {
-                    error: cannot_prove(&self.place.slot.shared.endpoint, user, &error),
-                    retry: false,
-                }
+                OpenError { error: cannot_prove(&endpoint, user, &error), endpoint, retry: false }
             }
             WireError::Sql(error) => {
                 let retry = !USER_ERRORS.contains(&error.code);
                 self.place.failed(if retry { Blame::Server } else { Blame::User }, &error);
-                OpenError { error, retry }
+                OpenError { endpoint, error, retry }
             }
             other => {
                 self.place.failed(if is_our_own(&other) { Blame::Ourselves } else { Blame::Server }, &other);
-                let text = format!(
-                    "Max connect failure while reaching hostgroup {hostgroup}: {}: {other}",
-                    self.place.slot.shared.endpoint
-                );
-                OpenError { error: SqlError::new(9002, "HY000", text), retry: true }
+                let text =
+                    format!("Max connect failure while reaching hostgroup {hostgroup}: {endpoint}: {other}");
+                OpenError { endpoint, error: SqlError::new(9002, "HY000", text), retry: true }
             }
         }
     }

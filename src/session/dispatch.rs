@@ -146,6 +146,7 @@ impl Session<'_> {
     }
     /// The server refused what was to be done before the command, which was not sent.
     fn refused(&mut self, error: SqlError) -> Step {
+        self.count_error_of_server(&error);
         self.hold.own_diagnostics = true;
         self.hold.linger = true;
         Step::Answer(Answer::Error(error))

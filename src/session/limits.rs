@@ -1,7 +1,9 @@
 //! How long a client may be idle, and the upkeep of its session's entry in the registry.
 
 use super::state::{Session, Step, TRANSACTION};
-use crate::pool::Profile;
+use super::wait::origin;
+use crate::hostgroups::Endpoint;
+use crate::pool::{Lease, Profile};
 use admin::Variables;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,6 +93,16 @@ impl Session<'_> {
     /// Counts an error that no server has said.
     pub fn note_error(&self, error: &SqlError) {
         self.shared.registry.note_error(error);
+        self.count_error(None, error);
+    }
+    /// Counts an error in stats_mysql_errors: a server's, or our own.
+    pub(super) fn count_error(&self, endpoint: Option<&Endpoint>, error: &SqlError) {
+        self.shared.registry.errors.count(origin(self.hostgroup, endpoint, &self.want, self.peer), error);
+    }
+    /// Counts an error that the server in hand has said, or was lost with.
+    #[cold]
+    pub(super) fn count_error_of_server(&self, error: &SqlError) {
+        self.count_error(self.lease.as_ref().map(Lease::endpoint), error);
     }
     /// Longest command that the client may send, in bytes.
     pub fn max_allowed_packet(&self) -> usize {

@@ -9,6 +9,7 @@ use super::commands::Commands;
 use super::hold::Hold;
 use crate::hostgroups::HostgroupId;
 use crate::pool::Peer;
+use crate::stats::errors::Errors;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Shutdown, SocketAddr};
@@ -29,6 +30,8 @@ pub struct Registry {
     pub counters: Counters,
     /// Statements by their first words, and other commands.
     pub commands: Commands,
+    /// Errors, by whose they were.
+    pub errors: Errors,
 }
 
 #[derive(Default)]

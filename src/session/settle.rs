@@ -49,6 +49,9 @@ impl Session<'_> {
                     lease.backend().tracking = before;
                 }
                 self.account(pending.statement.kind, &outcome);
+                if let Some(error) = &outcome.error {
+                    self.count_error_of_server(error);
+                }
                 self.settle(pending, &outcome);
                 self.unpark();
                 Step::Silent
@@ -81,6 +84,8 @@ impl Session<'_> {
     /// The server was lost with a statement that it may have executed. Without the state that was on the connection
     /// the session cannot go on.
     pub(super) fn lost(&mut self, error: &WireError) -> Step {
+        let told = lost_connection(error);
+        self.count_error_of_server(&told);
         if let Some(lease) = &self.lease {
             lease.log_loss("with a statement", error);
             if lease.is_retired() {
@@ -91,8 +96,7 @@ impl Session<'_> {
         self.drop_lease();
         self.status.remove(TRANSACTION);
         self.unpark();
-        let error = lost_connection(error);
-        if stateful { Step::End(Some(error)) } else { Step::Answer(Answer::Error(error)) }
+        if stateful { Step::End(Some(told)) } else { Step::Answer(Answer::Error(told)) }
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
     fn settle(&mut self, pending: Pending, outcome: &Outcome) {

@@ -29,7 +29,7 @@ use super::route::Route;
 use super::schema::{first_want, is_about_schema};
 use super::statements::Statements;
 use super::unseen::Complaints;
-use super::wait::{Failure, Patience, acquire, readable_within};
+use super::wait::{Asker, Failure, Patience, acquire, readable_within};
 use crate::config::{Kept, User};
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Lease, Profile, TRUSTED_IDLE, Want};
@@ -314,9 +314,10 @@ impl<'a> Session<'a> {
         let want = other.as_ref().unwrap_or(&self.want);
         let trusted = if self.repeats { Duration::ZERO } else { TRUSTED_IDLE };
         let patience = Patience { limits: &self.variables, start: self.started, trusted };
-        let (backends, entry) = (&self.shared.backends, &self.registered.entry);
-        let get =
-            |want: &Want, kept| acquire(backends, self.hostgroup, want, kept, &self.socket, entry, patience);
+        let backends = &self.shared.backends;
+        let errors = &self.shared.registry.errors;
+        let asker = Asker { client: &self.socket, entry: &self.registered.entry, errors };
+        let get = |want: &Want, kept| acquire(backends, self.hostgroup, want, kept, asker, patience);
         let lease = match get(want, kept) {
             Err(Failure::Error(error)) if self.entered && other.is_none() && is_about_schema(&error) => {
                 // On its own server the session would go on, whatever has become of its schema.

@@ -3,10 +3,12 @@
 use super::kill::interrupted;
 use super::registry::{Call, Entry};
 use super::settle::lost_connection;
-use crate::hostgroups::{HostgroupId, Unavailable};
+use crate::hostgroups::{Endpoint, HostgroupId, Unavailable};
 use crate::pool::{Backends, Lease, Offer, Refusal, Waiter, Want};
+use crate::stats::errors::{Errors, Origin};
 use admin::Variables;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +40,17 @@ pub struct Patience<'a> {
     pub trusted: Duration,
 }
 
+/// For whom a connection is.
+#[derive(Clone, Copy)]
+pub struct Asker<'a> {
+    /// The client.
+    pub client: &'a Socket,
+    /// Its place in the registry.
+    pub entry: &'a Entry,
+    /// Where failures are counted.
+    pub errors: &'a Errors,
+}
+
 /// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max. `kept`: one
 /// that the session has already, and that serves if what `want` says can be brought to it.
 pub fn acquire(
@@ -45,8 +58,7 @@ pub fn acquire(
     hostgroup: HostgroupId,
     want: &Want,
     kept: Option<Lease>,
-    client: &Socket,
-    entry: &Entry,
+    asker: Asker<'_>,
     patience: Patience<'_>,
 ) -> Result<Lease, Failure> {
     let Patience { limits, start, trusted } = patience;
@@ -56,8 +68,7 @@ pub fn acquire(
         hostgroup,
         want,
         kept,
-        client,
-        entry,
+        asker,
         limits,
         start,
         trusted,
@@ -74,8 +85,7 @@ struct Search<'a> {
     hostgroup: HostgroupId,
     want: &'a Want,
     kept: Option<Lease>,
-    client: &'a Socket,
-    entry: &'a Entry,
+    asker: Asker<'a>,
     limits: &'a Variables,
     start: Instant,
     trusted: Duration,
@@ -114,8 +124,13 @@ impl Search<'_> {
             Ok(Offer::Ready(lease)) => Ok(Some(lease)),
             Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
                 Ok(lease) => Ok(Some(lease)),
-                Err(failed) if failed.retry => self.failed(failed.error).map(|()| None),
-                Err(failed) => Err(Failure::Error(failed.error)),
+                Err(failed) => {
+                    self.count_error(&failed.endpoint, &failed.error);
+                    match failed.retry {
+                        true => self.failed(failed.error).map(|()| None),
+                        false => Err(Failure::Error(failed.error)),
+                    }
+                }
             },
             Err(Refusal::Closed) => Err(Failure::Closed),
             Err(Refusal::Unavailable(why)) => {
@@ -131,6 +146,7 @@ impl Search<'_> {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),
             Err(WireError::Sql(error)) => {
+                self.count_error(lease.endpoint(), &error);
                 lease.release(Instant::now(), self.limits);
                 Err(Failure::Error(error))
             }
@@ -138,9 +154,12 @@ impl Search<'_> {
                 log::debug!("a connection to {} was lost before its use: {error}", lease.server());
                 // One that was free may have been stale; a new one tells of the server.
                 let is_new = lease.opened() >= self.start;
+                let endpoint = lease.endpoint().clone();
                 drop(lease);
                 if is_new {
-                    self.failed(lost_connection(&error))?;
+                    let error = lost_connection(&error);
+                    self.count_error(&endpoint, &error);
+                    self.failed(error)?;
                 }
                 Ok(None)
             }
@@ -154,6 +173,10 @@ impl Search<'_> {
         }
         self.failures += 1;
         self.pause(self.limits.connect_retries_delay)
+    }
+    fn count_error(&self, endpoint: &Endpoint, error: &SqlError) {
+        let client = self.asker.entry.client.ip();
+        self.asker.errors.count(origin(self.hostgroup, Some(endpoint), self.want, client), error);
     }
     fn one_connect(&self) -> Instant {
         self.deadline.min(Instant::now() + self.limits.connect_timeout_server)
@@ -173,7 +196,7 @@ impl Search<'_> {
     #[cold]
     fn pause(&self, time: Duration) -> Result<(), Failure> {
         let until = self.deadline.min(Instant::now() + time);
-        let stream = self.client.stream();
+        let stream = self.asker.client.stream();
         let mut fds = vec![PollFd::new(stream, PollFlags::RDHUP)];
         let event = self.waiter.as_ref().map(Waiter::event);
         fds.extend(event.as_ref().map(|event| PollFd::new(event, PollFlags::IN)));
@@ -182,7 +205,7 @@ impl Search<'_> {
             // A daemon that stops has shut the read side of its clients, which looks the same.
             return Err(if self.backends.is_ending() { Failure::Closed } else { Failure::ClientLeft });
         }
-        if self.entry.call() == Some(Call::KillQuery) {
+        if self.asker.entry.call() == Some(Call::KillQuery) {
             return Err(Failure::Error(interrupted()));
         }
         if let Some(waiter) = &self.waiter {
@@ -205,6 +228,12 @@ impl Search<'_> {
         log::debug!("{text}");
         SqlError::new(9001, "HY000", text)
     }
+}
+
+/// Whose error one is.
+pub fn origin(hostgroup: HostgroupId, endpoint: Option<&Endpoint>, want: &Want, client: IpAddr) -> Origin {
+    let (user, schema) = (Arc::from(want.identity.user.as_str()), want.profile.schema.clone());
+    Origin { hostgroup, endpoint: endpoint.cloned(), user, client, schema }
 }
 
 /// Whether a socket becomes readable within `time`.

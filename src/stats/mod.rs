@@ -1,6 +1,9 @@
 //! Tables of the schema `stats`, over what the parts of the daemon count.
 
+pub mod errors;
+
 use crate::pool::{Backends, FreeConnection, HostgroupFigures, ServerFigures};
+use crate::session::Sessions;
 use admin::{LiveTable, Schema, Value, ddl};
 use std::sync::Arc;
 
@@ -40,6 +43,22 @@ pub fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
         ),
         of_pools("stats_mysql_free_connections", ddl::STATS_MYSQL_FREE_CONNECTIONS, |backends| {
             backends.free_connections().iter().map(FreeConnection::row).collect()
+        }),
+    ]
+}
+
+/// Tables of what sessions have met.
+pub fn session_tables(sessions: &Arc<Sessions>) -> Vec<LiveTable> {
+    let of_sessions = |name, ddl, rows: fn(&Sessions) -> Rows| {
+        let sessions = Arc::clone(sessions);
+        table(name, ddl, move || rows(&sessions))
+    };
+    vec![
+        of_sessions("stats_mysql_errors", ddl::STATS_MYSQL_ERRORS, |sessions| {
+            sessions.registry().errors.rows()
+        }),
+        of_sessions("stats_mysql_errors_reset", ddl::STATS_MYSQL_ERRORS_RESET, |sessions| {
+            sessions.registry().errors.take_rows()
         }),
     ]
 }

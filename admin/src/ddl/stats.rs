@@ -43,6 +43,36 @@ macro_rules! hostgroup_connection_pool {
     };
 }
 
+/// stats_mysql_errors and its form that clears what it shows.
+macro_rules! errors {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    hostgroup INT NOT NULL,
+    hostname VARCHAR NOT NULL,
+    port INT NOT NULL,
+    username VARCHAR NOT NULL,
+    client_address VARCHAR NOT NULL,
+    schemaname VARCHAR NOT NULL,
+    errno INT NOT NULL,
+    count_star INTEGER NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
+    last_error VARCHAR NOT NULL DEFAULT '',
+    PRIMARY KEY (hostgroup, hostname, port, username, client_address, schemaname, errno)
+)"
+        )
+    };
+}
+
+/// stats_mysql_errors
+pub const STATS_MYSQL_ERRORS: &str = errors!("stats_mysql_errors");
+
+/// stats_mysql_errors_reset
+pub const STATS_MYSQL_ERRORS_RESET: &str = errors!("stats_mysql_errors_reset");
+
 /// stats_mysql_connection_pool
 pub const STATS_MYSQL_CONNECTION_POOL: &str = connection_pool!("stats_mysql_connection_pool");
 

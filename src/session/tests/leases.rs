@@ -3,7 +3,7 @@
 use super::*;
 use crate::pool::{Identity, Profile, Want};
 use crate::session::registry::Registry;
-use crate::session::wait::{Patience, acquire};
+use crate::session::wait::{Asker, Patience, acquire};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -334,13 +334,15 @@ fn waiters_released_at_once_keep_to_max_connections() {
     let variables =
         Variables { connect_timeout_server_max: Duration::from_secs(100), ..Variables::default() };
     let (most, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let errors = &Default::default();
     thread::scope(|scope| {
         for _ in 0..WAITERS {
             let (world, client, want, variables) = (&world, &client, &want, &variables);
             let (entry, most, served) = (&registered.entry, &most, &served);
+            let asker = Asker { client, entry, errors };
             let patience = Patience { limits: variables, start: Instant::now(), trusted: Duration::ZERO };
             let wait = move || {
-                let lease = acquire(&world.backends, 0, want, None, client, entry, patience).unwrap();
+                let lease = acquire(&world.backends, 0, want, None, asker, patience).unwrap();
                 most.fetch_max(world.used() as usize, Ordering::SeqCst);
                 served.fetch_add(1, Ordering::SeqCst);
                 lease.release(Instant::now(), variables);

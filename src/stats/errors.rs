@@ -1,0 +1,180 @@
+//! stats_mysql_errors: errors by server, user, client and code.
+//!
+//! Memory is bounded: of too many rows the half that was seen longest ago is forgotten.
+
+use crate::hostgroups::{Endpoint, HostgroupId};
+use admin::Value;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use wire::SqlError;
+
+/// Most rows that are kept.
+const MOST: usize = 4_096;
+/// How much of a message is kept, in bytes.
+const MESSAGE: usize = 512;
+
+/// Whose error it was.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// Where the statement went or would have gone.
+    pub hostgroup: HostgroupId,
+    /// The server; `None` for what pointsman itself has told a client.
+    pub endpoint: Option<Endpoint>,
+    /// The client's user.
+    pub user: Arc<str>,
+    /// The client.
+    pub client: IpAddr,
+    /// The client's schema.
+    pub schema: Option<Arc<str>>,
+}
+
+#[derive(Debug, Clone)]
+struct Count {
+    count: u64,
+    first_seen: u64,
+    last_seen: u64,
+    last_error: Arc<str>,
+}
+
+type Counts = BTreeMap<(Origin, u16), Count>;
+
+/// All errors.
+#[derive(Default)]
+pub struct Errors(Mutex<Counts>);
+
+impl Errors {
+    /// Counts an error.
+    pub fn count(&self, origin: Origin, error: &SqlError) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let message = &error.message;
+        let last_error = Arc::from(&message[..message.floor_char_boundary(MESSAGE)]);
+        let mut counts = self.0.lock();
+        let key = (origin, error.code);
+        if let Some(known) = counts.get_mut(&key) {
+            known.count += 1;
+            (known.last_seen, known.last_error) = (now, last_error);
+            return;
+        }
+        if counts.len() >= MOST {
+            forget_half(&mut counts);
+        }
+        counts.insert(key, Count { count: 1, first_seen: now, last_seen: now, last_error });
+    }
+    /// Rows of stats_mysql_errors.
+    pub fn rows(&self) -> Vec<Vec<Value>> {
+        let counts = self.0.lock().clone();
+        rows(&counts)
+    }
+    /// The same, and counting begins anew.
+    pub fn take_rows(&self) -> Vec<Vec<Value>> {
+        let counts = std::mem::take(&mut *self.0.lock());
+        rows(&counts)
+    }
+}
+
+/// Of those seen in the same second as the last of that half, none has to go for the others.
+fn forget_half(counts: &mut Counts) {
+    let mut seen: Vec<_> = counts.values().map(|count| count.last_seen).collect();
+    let (_, &mut middle, _) = seen.select_nth_unstable(MOST / 2);
+    let mut left = MOST / 2;
+    counts.retain(|_, count| {
+        let goes = count.last_seen <= middle && left > 0;
+        left -= usize::from(goes);
+        !goes
+    });
+}
+
+fn rows(counts: &Counts) -> Vec<Vec<Value>> {
+    let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+    let text = |text: &str| Value::Text(text.to_owned());
+    let row = |((origin, code), count): (&(Origin, u16), &Count)| {
+        let (host, port) = match &origin.endpoint {
+            Some(Endpoint { host, port }) => (&**host, *port),
+            None => ("", 0),
+        };
+        vec![
+            Value::Int(origin.hostgroup.into()),
+            text(host),
+            Value::Int(port.into()),
+            text(&origin.user),
+            Value::Text(origin.client.to_string()),
+            text(origin.schema.as_deref().unwrap_or_default()),
+            Value::Int((*code).into()),
+            number(count.count),
+            number(count.first_seen),
+            number(count.last_seen),
+            text(&count.last_error),
+        ]
+    };
+    counts.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn origin(user: &str) -> Origin {
+        Origin {
+            hostgroup: 3,
+            endpoint: Some(Endpoint::new("db", 3306)),
+            user: user.into(),
+            client: Ipv4Addr::LOCALHOST.into(),
+            schema: Some("shop".into()),
+        }
+    }
+
+    #[test]
+    fn errors_add_up_and_the_last_text_counts() {
+        let errors = Errors::default();
+        for text in ["one", "two"] {
+            errors.count(origin("app"), &SqlError::new(1062, "23000", text));
+        }
+        errors.count(
+            Origin { endpoint: None, schema: None, ..origin("app") },
+            &SqlError::new(9001, "HY000", "x"),
+        );
+        let rows = errors.take_rows();
+        let texts =
+            |row: &[Value]| row.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(rows.len(), 2);
+        assert!(texts(&rows[0]).starts_with(
+            r#"Int(3) Text("") Int(0) Text("app") Text("127.0.0.1") Text("") Int(9001) Int(1)"#
+        ));
+        let known = texts(&rows[1]);
+        assert!(known.starts_with(
+            r#"Int(3) Text("db") Int(3306) Text("app") Text("127.0.0.1") Text("shop") Int(1062) Int(2)"#
+        ));
+        assert!(known.ends_with(r#"Text("two")"#));
+        assert!(errors.rows().is_empty());
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_newest_stay() {
+        let errors = Errors::default();
+        for number in 0..3 * MOST {
+            let text = "é".repeat(MESSAGE);
+            errors.count(origin(&number.to_string()), &SqlError::new(1064, "42000", text));
+        }
+        let rows = errors.rows();
+        assert!(rows.len() > MOST / 2 && rows.len() <= MOST, "{}", rows.len());
+        let Some(Value::Text(text)) = rows[0].last() else { panic!("{:?}", rows[0]) };
+        assert_eq!(text.len(), MESSAGE);
+    }
+
+    #[test]
+    fn those_seen_longest_ago_are_forgotten_first() {
+        let mut counts = Counts::new();
+        for number in 0..MOST as u64 {
+            let seen = number % 7;
+            let count = Count { count: 1, first_seen: 0, last_seen: seen, last_error: "".into() };
+            counts.insert((origin(&number.to_string()), 1), count);
+        }
+        forget_half(&mut counts);
+        assert_eq!(counts.len(), MOST / 2);
+        assert!(counts.values().all(|count| count.last_seen >= 3));
+    }
+}
