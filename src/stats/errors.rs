@@ -50,7 +50,7 @@ impl Errors {
     pub fn count(&self, origin: Origin, error: &SqlError) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let message = &error.message;
-        let last_error = Arc::from(&message[..message.floor_char_boundary(MESSAGE)]);
+        let last_error = Arc::from(start(message));
         let mut counts = self.0.lock();
         let key = (origin, error.code);
         if let Some(known) = counts.get_mut(&key) {
@@ -75,15 +75,23 @@ impl Errors {
     }
 }
 
-/// Of those seen in the same second as the last of that half, none has to go for the others.
+/// As much of a message as is kept.
+fn start(message: &str) -> &str {
+    let end = (0..=MESSAGE).rev().find(|end| message.is_char_boundary(*end));
+    end.and_then(|end| message.get(..end)).unwrap_or(message)
+}
+
+/// Forgets those that were seen longest ago; of the last second that has to go in part, any.
 fn forget_half(counts: &mut Counts) {
     let mut seen: Vec<_> = counts.values().map(|count| count.last_seen).collect();
-    let (_, &mut middle, _) = seen.select_nth_unstable(MOST / 2);
-    let mut left = MOST / 2;
+    let half = seen.len() / 2;
+    seen.sort_unstable();
+    let Some(&middle) = seen.get(half) else { return };
+    let mut left = half - seen.partition_point(|seen| *seen < middle);
     counts.retain(|_, count| {
-        let goes = count.last_seen <= middle && left > 0;
+        let goes = count.last_seen == middle && left > 0;
         left -= usize::from(goes);
-        !goes
+        count.last_seen >= middle && !goes
     });
 }
 
