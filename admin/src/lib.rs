@@ -9,6 +9,7 @@ mod answer;
 mod attributes;
 mod beginning;
 mod catalog;
+mod checksums;
 mod collations;
 mod command;
 mod config_file;
@@ -33,6 +34,7 @@ pub mod variables;
 
 use access::Database;
 pub use answer::Answer;
+use checksums::Checksums;
 pub use config_file::ConfigFile;
 use current::Client;
 pub use interfaces::parse_interfaces;
@@ -200,6 +202,7 @@ pub struct Admin {
     /// Where LOAD ... FROM CONFIG reads.
     config_file: Option<PathBuf>,
     datadir: PathBuf,
+    checksums: Arc<Checksums>,
     /// Held by LOAD and SAVE, which run one at a time.
     moving: Mutex<()>,
 }
@@ -234,6 +237,7 @@ impl Admin {
         store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
         let admin = Self {
             held: Arc::clone(&store.held),
+            checksums: Checksums::new(&store.live),
             store: Database::new(store),
             defaults,
             published: Arc::default(),
@@ -250,7 +254,9 @@ impl Admin {
         read::all_rows(&admin.store.lock().conn).map_err(|error| {
             refuse(error, "correct it with sqlite3, or move the file away to start empty")
         })?;
-        let own = runtime_tables::tables(&admin.published).into_iter().chain([collations::table()]);
+        let own = runtime_tables::tables(&admin.published)
+            .into_iter()
+            .chain([collations::table(), admin.checksums.table()]);
         let own = own.chain(information_schema::tables(&admin.store.live));
         for table in own {
             admin.register(table)?;

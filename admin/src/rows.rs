@@ -112,6 +112,18 @@ pub struct ReplicationHostgroupRow {
     pub comment: String,
 }
 
+impl ReplicationHostgroupRow {
+    /// The row as mysql_replication_hostgroups holds it.
+    pub fn values(&self) -> Vec<Value> {
+        vec![
+            Value::Int(self.writer_hostgroup.into()),
+            Value::Int(self.reader_hostgroup.into()),
+            Value::Text(self.check_type.clone()),
+            Value::Text(self.comment.clone()),
+        ]
+    }
+}
+
 /// A row of mysql_aws_rds_bgd_hostgroups. Green hostgroups are NULL only in rows that discovery makes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BgdHostgroupRow {
@@ -133,6 +145,24 @@ pub struct BgdHostgroupRow {
     pub check_timeout_ms: u32,
     /// comment
     pub comment: String,
+}
+
+impl BgdHostgroupRow {
+    /// The row as mysql_aws_rds_bgd_hostgroups holds it.
+    pub fn values(&self) -> Vec<Value> {
+        let number = |number: u32| Value::Int(number.into());
+        vec![
+            number(self.writer_hostgroup),
+            number(self.reader_hostgroup),
+            self.green_writer_hostgroup.map_or(Value::Null, number),
+            self.green_reader_hostgroup.map_or(Value::Null, number),
+            number(self.active.into()),
+            number(self.writer_is_also_reader.into()),
+            number(self.check_interval_ms),
+            number(self.check_timeout_ms),
+            Value::Text(self.comment.clone()),
+        ]
+    }
 }
 
 /// Everything LOAD MYSQL SERVERS commits at once.

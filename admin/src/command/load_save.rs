@@ -4,7 +4,6 @@ use super::save::from_runtime;
 use super::text::after;
 use crate::answer::Answer;
 use crate::config_file::Wanted;
-use crate::error::from_sqlite;
 use crate::store::Store;
 use crate::tables::Group;
 use crate::variables::registry;
@@ -67,6 +66,12 @@ pub(super) fn parse(statement: &str) -> Option<(&'static Module, Move)> {
         });
         way.map(|(_, _, way)| (module, *way))
     })
+}
+
+/// How the names of the variables begin that words such as MYSQL VARIABLES mean.
+pub(super) fn variables_prefix(words: &str) -> Option<&'static str> {
+    let variables = MODULES.iter().filter(|module| module.group == Group::Variables);
+    variables.into_iter().find(|module| module.words.eq_ignore_ascii_case(words)).map(|module| module.prefix)
 }
 
 /// What `LOAD ... FROM CONFIG` wants of the file.
@@ -136,11 +141,15 @@ fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
     ignored.extend(runtime.publish(set.clone())?.ignored);
     let mut published = admin.published.lock();
     match set {
+        ConfigSet::Servers(config) => admin.checksums.servers(&config),
         ConfigSet::Users(users) => published.users = users,
         ConfigSet::Variables(variables) => published.variables = Some(*variables),
         ConfigSet::ProxysqlServers(rows) => published.proxysql_servers = rows,
-        ConfigSet::Servers(_) | ConfigSet::QueryRules(_) => {}
+        ConfigSet::QueryRules(_) => {}
     }
+    // Live tables look at what was published.
+    drop(published);
+    admin.checksums.loaded(module.group);
     Ok(ignored)
 }
 

@@ -4,6 +4,7 @@ use super::load_save::{TO_RUNTIME, answer};
 use super::text::{after, unquote};
 use crate::answer::Answer;
 use crate::error::failed;
+use crate::tables::Group;
 use crate::{Admin, ConfigSet, read};
 use wire::SqlError;
 
@@ -56,5 +57,6 @@ fn load(admin: &Admin, name: &str) -> Result<Answer, SqlError> {
     users.sort_by(|a, b| (&a.username, a.backend).cmp(&(&b.username, b.backend)));
     let ignored = daemon.publish(ConfigSet::Users(users.clone()))?.ignored;
     admin.published.lock().users = users;
+    admin.checksums.loaded(Group::Users);
     Ok(answer(0, &ignored))
 }

@@ -1,5 +1,6 @@
 //! The command dialect: a statement is a command of ProxySQL's admin, something drivers send when they connect, or SQL.
 
+mod checksum;
 mod columns;
 mod config_file;
 pub(crate) mod load_save;
@@ -83,8 +84,11 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
         return show::run(admin, client, rest);
     }
     if let Some(rest) = after(statement, "SELECT") {
-        let config = if client.role == Role::Admin { config_file::select(admin, rest) } else { None };
-        return config.or_else(|| select::run(admin, client, rest));
+        let own = match client.role {
+            Role::Admin => config_file::select(admin, rest).or_else(|| checksum::select(admin, rest)),
+            Role::Stats => None,
+        };
+        return own.or_else(|| select::run(admin, client, rest));
     }
     if let Some(rest) = after(statement, "DESCRIBE").or_else(|| after(statement, "DESC")) {
         return Some(columns::describe(admin, client, rest));
@@ -99,6 +103,9 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
     if let Some(answer) = load_user::run(admin, statement).or_else(|| config_file::run(admin, statement)) {
         return Some(answer);
     }
+    if let Some(answer) = checksum::run(admin, statement) {
+        return Some(answer);
+    }
     if let Some(rest) = after(statement, "TRUNCATE") {
         return truncate::run(admin, after(rest, "TABLE").unwrap_or(rest));
     }
@@ -109,7 +116,11 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
 fn is_sql(admin: &Admin, client: &Client, sql: &str) -> bool {
     match first_word(sql).as_str() {
         "SELECT" => {
-            let own = |rest: &str| after(rest, "CONFIG").is_some() || select::is_own(admin, client, rest);
+            let own = |rest: &str| {
+                after(rest, "CONFIG").is_some()
+                    || checksum::is_global(rest)
+                    || select::is_own(admin, client, rest)
+            };
             !after(&collapse(sql), "SELECT").is_some_and(own)
         }
         word => SQL.contains(&word),

@@ -1,5 +1,6 @@
 //! The admin interface as its clients see it, over a daemon that only remembers what it was told.
 
+mod checksums;
 mod commands;
 mod config_file;
 mod layers;
