@@ -12,7 +12,7 @@ use crate::monitor::health::Health;
 use crate::monitor::probe::Probes;
 use crate::monitor::suppression::Suppression;
 use crate::places::{self, Located};
-use crate::pool::Backends;
+use crate::pool::{Backends, Keeper};
 use crate::ports;
 use crate::process::{Certificate, Process};
 use crate::runtime::{AllListeners, DaemonRuntime, live_tables, monitor_tables, query_tables};
@@ -88,6 +88,7 @@ pub struct Daemon {
     probes: Arc<Probes>,
     sessions: Arc<Sessions>,
     sweeper: Option<Sweeper>,
+    keeper: Option<Keeper>,
     monitoring: Option<(Arc<Monitor>, Dispatcher)>,
 }
 
@@ -135,6 +136,7 @@ impl Daemon {
             probes: Arc::new(Probes::new(Arc::clone(&config))),
             sessions,
             sweeper: None,
+            keeper: None,
             monitoring: None,
         };
         if let Err(error) = daemon.run(options, &config, certificate, stop) {
@@ -159,6 +161,7 @@ impl Daemon {
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
         let registry = self.sessions.registry();
         self.sweeper = Some(Sweeper::start(Arc::clone(registry), Arc::clone(config))?);
+        self.keeper = Some(Keeper::start(Arc::clone(&self.backends))?);
         let queries = query_tables(config, &self.statistics);
         let refused = self.listeners.traffic.refused();
         let live = live_tables(&self.backends, &self.sessions, config, &self.dns, monitor, refused);
@@ -220,6 +223,7 @@ impl Daemon {
         ports::remove(&self.listeners.ports_file);
         self.stop_traffic(grace);
         self.sweeper = None;
+        self.keeper = None;
         if let Some((monitor, dispatcher)) = self.monitoring.take() {
             dispatcher.stop();
             monitor.stop();

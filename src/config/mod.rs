@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::auth::{Account, Learned, Secret, StoredPassword};
+use wire::socket::{KEEPALIVE, Socket};
 
 /// A user as sessions need it: the columns of mysql_users, by their names.
 #[derive(Clone)]
@@ -69,6 +70,14 @@ impl Config {
     /// Variables in force.
     pub fn variables(&self) -> arc_swap::Guard<Arc<Variables>> {
         self.variables.load()
+    }
+    /// Has TCP look after a new connection as the variables say.
+    pub fn keep_alive(&self, socket: &Socket) {
+        let time = self.variables().keepalive();
+        if time != Some(KEEPALIVE) {
+            // Where that fails the connection has gone, and its first use tells.
+            let _ = socket.set_keepalive(time);
+        }
     }
     /// Variables in force, to be kept.
     pub fn kept_variables(&self) -> Kept {
@@ -150,6 +159,7 @@ fn backend_secret(text: &str) -> Option<Secret> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     fn row(password: &str, frontend: bool, backend: bool) -> UserRow {
         UserRow {
@@ -158,6 +168,27 @@ mod tests {
             backend,
             frontend,
             ..UserRow::new("app", password)
+        }
+    }
+
+    #[test]
+    fn connections_are_kept_alive_as_variables_say() {
+        use rustix::net::sockopt::{socket_keepalive, tcp_keepidle};
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        for (used, seconds, expected) in
+            [(true, 120, Some(120)), (true, 0, Some(120)), (true, 30, Some(30)), (false, 30, None)]
+        {
+            let socket = Socket::new(std::net::TcpStream::connect(address).unwrap()).unwrap();
+            Config::new(Variables {
+                use_tcp_keepalive: used,
+                tcp_keepalive_time: Duration::from_secs(seconds),
+                ..Variables::default()
+            })
+            .keep_alive(&socket);
+            let stream = socket.stream();
+            let found = socket_keepalive(stream).unwrap().then(|| tcp_keepidle(stream).unwrap().as_secs());
+            assert_eq!(found, expected);
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Unavailable {
     Full,
     /// Servers are usable but all of weight 0, which is never chosen.
     Weightless,
+    /// So many connections were opened in this second as may be.
+    Throttled,
     /// Servers are ONLINE, but their pings take longer than max_latency_ms allows.
     Slow,
 }

@@ -3,6 +3,7 @@
 use super::connection::{Connection, Counters, Shared, Traffic, Trash};
 use super::peer::Peer;
 use super::profile::Want;
+use super::throttle::Throttle;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, ServerStatus, Unavailable};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -10,6 +11,11 @@ use std::time::{Duration, Instant};
 
 /// Failures of one server are counted over this long before it is shunned.
 const FAILURE_WINDOW: Duration = Duration::from_secs(1);
+
+/// `percent` of `whole`.
+fn part_of(whole: u32, percent: u32) -> usize {
+    usize::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(usize::MAX)
+}
 
 /// The right to one connection of one server, counted as used until it is given back.
 pub struct Slot {
@@ -36,6 +42,26 @@ pub struct Connected {
     pub back: bool,
 }
 
+/// What decides whether a connection is opened, as variables say.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening {
+    /// Where a server has fewer connections than this part of its max_connections, in percent, one is opened.
+    pub warm_pct: u32,
+    /// Most connections opened in a second, in a hostgroup.
+    pub per_second: u32,
+}
+
+/// What a connection is chosen by, beside what is wanted of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Terms {
+    /// The time.
+    pub now: Instant,
+    /// To choose a server by.
+    pub random: u64,
+    /// When to open one.
+    pub opening: Opening,
+}
+
 /// Why it got nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
@@ -45,9 +71,12 @@ pub enum Refusal {
     Closed,
 }
 
+/// A free connection.
 pub(super) struct Idle<T> {
     pub(super) connection: Box<Connection<T>>,
     pub(super) since: Instant,
+    /// When it answered a ping last.
+    pub(super) pinged: Option<Instant>,
     /// The slot that it was used under last.
     last: u64,
 }
@@ -163,6 +192,7 @@ pub struct Inner<T> {
     pub hostgroups: Hostgroups,
     pub(super) pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
     next_id: u64,
+    throttle: Throttle,
     /// Without what the pools know themselves.
     pub(super) totals: Totals,
     /// [`ServerPool::given_out`] of pools that are gone.
@@ -186,6 +216,7 @@ impl<T> Default for Inner<T> {
             hostgroups: Hostgroups::default(),
             pools: BTreeMap::new(),
             next_id: 0,
+            throttle: Throttle::default(),
             totals: Totals::default(),
             given_out: BTreeMap::new(),
             ending: false,
@@ -203,29 +234,33 @@ impl<T> Inner<T> {
         &mut self,
         hostgroup: HostgroupId,
         want: &Want,
-        now: Instant,
-        random: u64,
+        terms: Terms,
         recovery: impl Fn() -> Recovery,
         trash: &mut Trash<T>,
     ) -> Result<Acquired<T>, Refusal> {
         if self.closed {
             return Err(Refusal::Closed);
         }
+        let Terms { now, random, opening } = terms;
         let totals = &mut self.totals;
         totals.asked += 1;
+        let ending = self.ending;
+        let refuse = |why, totals: &mut Totals| {
+            totals.refused += 1;
+            if ending { Refusal::Closed } else { Refusal::Unavailable(why) }
+        };
         let pools = self.pools.entry(hostgroup).or_default();
         let in_use = |endpoint: &Endpoint| pools.get(endpoint).map_or(0, |pool| pool.used.len());
-        let (endpoint, row) =
-            self.hostgroups.select(hostgroup, now, random, in_use, recovery).map_err(|unavailable| {
-                totals.refused += 1;
-                match self.ending {
-                    true => Refusal::Closed,
-                    false => Refusal::Unavailable(unavailable),
-                }
-            })?;
+        let (endpoint, row) = self
+            .hostgroups
+            .select(hostgroup, now, random, in_use, recovery)
+            .map_err(|unavailable| refuse(unavailable, totals))?;
         self.next_id += 1;
         let id = self.next_id;
+        let throttle = &mut self.throttle;
+        let warm = part_of(row.max_connections, opening.warm_pct);
         if let Some(pool) = pools.get_mut(endpoint)
+            && !(pool.held() < warm && throttle.permits(hostgroup, now, opening.per_second))
             && let Some(Idle { mut connection, since, .. }) = pool.take(want)
         {
             totals.found += 1;
@@ -233,6 +268,10 @@ impl<T> Inner<T> {
             let slot = pool.occupy(id, Arc::clone(&connection.shared));
             return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
         }
+        if !throttle.permits(hostgroup, now, opening.per_second) {
+            return Err(refuse(Unavailable::Throttled, totals));
+        }
+        throttle.note(hostgroup, now);
         let pool = pools.entry(endpoint.clone()).or_default();
         while pool.held() >= row.max_connections as usize
             && let Some(oldest) = pool.free.pop_front()
@@ -308,6 +347,47 @@ impl<T> Inner<T> {
         }
         None
     }
+    /// Free connections that were neither used nor pinged since then: where they are, and the slots they were used under last.
+    pub fn silent_since(&self, then: Instant) -> Vec<(HostgroupId, Endpoint, u64)> {
+        let pools = self.pools.iter().flat_map(|(id, pools)| pools.iter().map(move |pool| (*id, pool)));
+        pools
+            .flat_map(|(id, (endpoint, pool))| {
+                let silent = pool.free.iter().filter(move |idle| idle.pinged.unwrap_or(idle.since) <= then);
+                silent.map(move |idle| (id, endpoint.clone(), idle.last))
+            })
+            .collect()
+    }
+    /// Takes such a connection, if nobody has taken it meanwhile. It is used, but by no session.
+    pub fn take_to_ping(
+        &mut self,
+        hostgroup: HostgroupId,
+        endpoint: &Endpoint,
+        last: u64,
+    ) -> Option<(Slot, Idle<T>)> {
+        let pool = self.pools.get_mut(&hostgroup)?.get_mut(endpoint)?;
+        let at = pool.free.iter().position(|idle| idle.last == last)?;
+        let idle = pool.free.remove(at)?;
+        self.next_id += 1;
+        let shared = Arc::clone(&idle.connection.shared);
+        pool.used.insert(self.next_id, Arc::clone(&shared));
+        Some((Slot { id: self.next_id, shared }, idle))
+    }
+    /// Puts it back where it was, unless it or its server is out of use.
+    pub fn put_back(&mut self, slot: &Slot, idle: Idle<T>, trash: &mut Trash<T>) {
+        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
+        let max = server.map_or(0, |server| server.row.max_connections) as usize;
+        let status = server.map(|server| server.status);
+        let usable = !self.closed && status == Some(ServerStatus::Online);
+        let Some(pool) = self.pool(slot) else { return trash.push(idle.connection) };
+        pool.used.remove(&slot.id);
+        if !usable || slot.shared.is_retired() || pool.held() >= max {
+            trash.push(idle.connection);
+        } else {
+            let at = pool.free.partition_point(|other| other.since <= idle.since);
+            pool.free.insert(at, idle);
+        }
+        self.forget_gone(status);
+    }
     /// Gives a connection back. It goes to the free list unless it or its server is out of use, or `keep` says otherwise.
     pub fn release(
         &mut self,
@@ -329,7 +409,7 @@ impl<T> Inner<T> {
             trash.push(connection);
         } else {
             connection.usage.returned += 1;
-            pool.free.push_back(Idle { connection, since: now, last: slot.id });
+            pool.free.push_back(Idle { connection, since: now, pinged: None, last: slot.id });
             let allowed = (max.saturating_mul(keep.free_pct as usize) / 100).max(1);
             if pool.free.len() > allowed {
                 trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
@@ -415,6 +495,7 @@ impl<T> Inner<T> {
             });
             !pools.is_empty()
         });
+        self.throttle.retain(|id| self.pools.contains_key(&id));
     }
     /// Forgets the servers that are gone, if one of that status may be one of them.
     fn forget_gone(&mut self, status: Option<ServerStatus>) {

@@ -36,7 +36,7 @@ pub(super) struct Closed;
 pub(super) struct Place {
     backends: Arc<Backends>,
     pub(super) slot: Slot,
-    given_back: bool,
+    pub(super) given_back: bool,
 }
 
 impl Place {

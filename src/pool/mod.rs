@@ -12,6 +12,7 @@ mod figures;
 mod free;
 mod identity;
 mod inner;
+mod keeper;
 mod lease;
 mod names;
 mod open;
@@ -21,6 +22,7 @@ mod statement_cache;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod throttle;
 mod variables;
 mod waiters;
 
@@ -28,6 +30,7 @@ pub use figures::{HostgroupFigures, ServerFigures};
 pub use free::FreeConnection;
 pub use identity::Identity;
 pub use inner::{Refusal, Totals};
+pub use keeper::Keeper;
 pub use lease::Lease;
 pub use open::{OpenError, Ticket};
 pub use peer::{Peer, Target};
@@ -41,7 +44,7 @@ use crate::config::Config;
 use crate::dns::Dns;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, Unavailable, shun_time};
 use connection::{Trash, WARNING_INTERVAL};
-use inner::{Acquired, Inner};
+use inner::{Acquired, Inner, Opening, Terms};
 use lease::Place;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -104,9 +107,9 @@ impl Backends {
     ) -> Result<Offer, Refusal> {
         loop {
             let mut trash = Vec::new();
-            let random = fastrand::u64(..);
+            let terms = Terms { now, random: fastrand::u64(..), opening: self.opening() };
             let recovery = || self.recovery();
-            let acquired = self.inner.lock().acquire(hostgroup, want, now, random, recovery, &mut trash);
+            let acquired = self.inner.lock().acquire(hostgroup, want, terms, recovery, &mut trash);
             quit_all(trash);
             if let Err(Refusal::Unavailable(Unavailable::NoServer)) = &acquired {
                 self.warn_of_nobody(hostgroup, now);
@@ -176,6 +179,14 @@ impl Backends {
         Recovery {
             pause: shun_time(variables.shun_recovery_time, variables.connect_timeout_server_max),
             everywhere: variables.unshun_algorithm == 1,
+        }
+    }
+    /// When connections are opened.
+    fn opening(&self) -> Opening {
+        let variables = self.config.variables();
+        Opening {
+            warm_pct: if variables.connection_warming { variables.free_connections_pct } else { 0 },
+            per_second: variables.throttle_connections_per_sec,
         }
     }
     fn warn_of_nobody(&self, hostgroup: HostgroupId, now: Instant) {

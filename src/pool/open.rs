@@ -82,6 +82,7 @@ impl Ticket {
     }
     /// Lets the pool cut the attempt. A pool that closes after this sees the socket; one that closed before is seen here.
     fn watch(&self, socket: &Socket) -> Result<(), WireError> {
+        self.place.backends().config.keep_alive(socket);
         self.place.slot.shared.set_socket(socket.clone());
         if self.place.backends().inner.lock().is_closed() { Err(WireError::Closed) } else { Ok(()) }
     }

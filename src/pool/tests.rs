@@ -1,7 +1,7 @@
 //! The pool's logic, over connections without a transport.
 
 use super::connection::{Connection, Trash, Usage};
-use super::inner::{Acquired, Inner, Keep, Slot};
+use super::inner::{Acquired, Inner, Keep, Opening, Slot, Terms};
 use super::statement_cache::StatementCache;
 use super::*;
 use crate::hostgroups::{Recovery, ServerStatus, Unavailable};
@@ -11,6 +11,7 @@ use wire::CapabilityFlags;
 use wire::auth::Secret;
 
 const SECOND: Duration = Duration::from_secs(1);
+const AS_NEEDED: Opening = Opening { warm_pct: 0, per_second: u32::MAX };
 const ALL_MAY_BE_FREE: Keep = Keep { free_pct: 100, max_age: Duration::ZERO };
 
 fn row(hostgroup_id: u32, max_connections: u32) -> ServerRow {
@@ -40,6 +41,7 @@ struct Fixture {
     inner: Inner<u32>,
     now: Instant,
     trash: Trash<u32>,
+    opening: Opening,
 }
 
 impl Fixture {
@@ -48,10 +50,11 @@ impl Fixture {
         let mut inner = Inner::default();
         let servers = vec![row(0, max_connections), row(1, max_connections)];
         inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
-        Self { inner, now: Instant::now(), trash: Vec::new() }
+        Self { inner, now: Instant::now(), trash: Vec::new(), opening: AS_NEEDED }
     }
     fn acquire(&mut self, want: &Want) -> Result<Acquired<u32>, Refusal> {
-        self.inner.acquire(0, want, self.now, 0, rest, &mut self.trash)
+        let terms = Terms { now: self.now, random: 0, opening: self.opening };
+        self.inner.acquire(0, want, terms, rest, &mut self.trash)
     }
     /// A new connection named `name`.
     fn open(&mut self, want: &Want, name: u32) -> (Slot, Box<Connection<u32>>) {
@@ -392,7 +395,13 @@ fn a_server_that_is_added_gets_its_share_although_another_has_free_connections()
     pool.inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
     let mut fresh = 0;
     for random in 0..10 {
-        match pool.inner.acquire(0, &a, pool.now, random, rest, &mut pool.trash) {
+        match pool.inner.acquire(
+            0,
+            &a,
+            Terms { now: pool.now, random, opening: AS_NEEDED },
+            rest,
+            &mut pool.trash,
+        ) {
             Ok(Acquired::Open(slot, _)) => {
                 fresh += usize::from(&*slot.shared.endpoint.host == "new");
                 pool.inner.discard(&slot);
@@ -402,4 +411,68 @@ fn a_server_that_is_added_gets_its_share_although_another_has_free_connections()
         }
     }
     assert_eq!(fresh, 5, "half of the statements, by weight");
+}
+
+#[test]
+fn warming_opens_connections_until_there_are_as_many_as_may_be_free() {
+    let mut pool = Fixture::new(10);
+    pool.opening = Opening { warm_pct: 20, ..AS_NEEDED };
+    let a = want("a", None);
+    let first = pool.open(&a, 1);
+    pool.release(first);
+    let second = pool.open(&a, 2);
+    pool.release(second);
+    assert_eq!(pool.reuse(&a).1.transport, 2, "two are a fifth of ten");
+    // What may not be opened yet is not waited for while one is free.
+    pool.opening = Opening { warm_pct: 100, per_second: 2 };
+    assert_eq!(pool.reuse(&a).1.transport, 1);
+}
+
+#[test]
+fn no_more_connections_are_opened_in_a_second_than_may_be() {
+    let mut pool = Fixture::new(10);
+    pool.opening.per_second = 1;
+    let a = want("a", None);
+    let first = pool.open(&a, 1);
+    assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::Throttled))));
+    pool.release(first);
+    let first = pool.reuse(&a);
+    pool.now += SECOND;
+    pool.open(&a, 2);
+    pool.release(first);
+}
+
+#[test]
+fn free_connections_that_are_silent_are_taken_to_be_pinged() {
+    let mut pool = Fixture::new(10);
+    let a = want("a", None);
+    let (first, second) = (pool.open(&a, 1), pool.open(&a, 2));
+    let (then, oldest) = (pool.now, first.0.id);
+    pool.release(first);
+    pool.now += SECOND;
+    pool.release(second);
+    assert_eq!(pool.inner.silent_since(then), [(0, db(), oldest)]);
+    let (slot, mut idle) = pool.inner.take_to_ping(0, &db(), oldest).unwrap();
+    assert_eq!(idle.connection.transport, 1);
+    assert!(pool.inner.take_to_ping(0, &db(), oldest).is_none(), "it is taken");
+    assert_eq!(pool.row(), online(1, 1));
+    idle.pinged = Some(pool.now);
+    pool.inner.put_back(&slot, idle, &mut pool.trash);
+    assert!(pool.inner.silent_since(then).is_empty());
+    assert_eq!(pool.inner.silent_since(pool.now).len(), 2);
+    assert_eq!(pool.reuse(&a).1.transport, 2, "a ping is no use: the one used last comes first");
+    assert_eq!(pool.inner.reclaim(0, oldest).unwrap().1.transport, 1, "its session still knows it");
+    assert!(pool.closed().is_empty());
+}
+
+#[test]
+fn a_connection_that_is_drained_while_it_is_pinged_does_not_come_back() {
+    let mut pool = Fixture::new(10);
+    let first = pool.open(&want("a", None), 1);
+    let id = first.0.id;
+    pool.release(first);
+    let (slot, idle) = pool.inner.take_to_ping(0, &db(), id).unwrap();
+    pool.inner.drain(None, &db(), &mut pool.trash);
+    pool.inner.put_back(&slot, idle, &mut pool.trash);
+    assert_eq!((pool.row(), pool.closed()), (online(0, 0), vec![1]));
 }

@@ -113,7 +113,8 @@ impl Session<'_> {
             return step;
         }
         let reads = statement.reads_counts || statement.reads_diagnostics;
-        let mut replaceable = !(self.repeats || reads || self.lease.is_some() && self.is_bound());
+        let may_repeat = self.variables.query_retries_on_failure > 0 && !self.repeats;
+        let mut replaceable = may_repeat && !(reads || self.lease.is_some() && self.is_bound());
         loop {
             if let Err(step) = self.connected(&statement) {
                 return step;

@@ -143,6 +143,7 @@ impl Sessions {
         accounts: &dyn Accounts,
     ) -> Result<Entered, WireError> {
         let Accepted { socket, peer, id } = accepted;
+        self.config.keep_alive(&socket);
         let place = Mutex::new(None);
         let enter = |user: &str, most| {
             *place.lock() = Some(self.registry.enter(id, peer, socket.clone(), user, most)?);

@@ -126,7 +126,8 @@ impl Session<'_> {
             return Step::Answer(answer);
         }
         self.note_multiplex(verdict.multiplex);
-        if let Err(step) = self.aim(verdict.hostgroup, verdict.timeout, verdict.delay, &statement) {
+        if let Err(step) = self.aim(verdict.hostgroup, verdict.timeout, self.delay(verdict.delay), &statement)
+        {
             return step;
         }
         let rewritten = verdict.text.map(|text| {
@@ -178,7 +179,7 @@ impl Session<'_> {
         if let Some(answer) = answer(verdict, false) {
             return Err(Step::Answer(answer));
         }
-        self.aim(verdict.hostgroup, None, None, statement)?;
+        self.aim(verdict.hostgroup, None, Duration::ZERO, statement)?;
         Ok(Arc::new(Routed {
             hostgroup: verdict.hostgroup,
             timeout: verdict.timeout,
@@ -199,20 +200,24 @@ impl Session<'_> {
             self.route.counted = Some(Counted { digest: routed.digest, prepared });
         }
         self.note_multiplex(routed.multiplex);
-        self.aim(routed.hostgroup, routed.timeout, routed.delay, statement)
+        self.aim(routed.hostgroup, routed.timeout, self.delay(routed.delay), statement)
     }
-    /// Chooses the hostgroup of a statement, and holds it back as long as a rule says. One that asks what the last statement
+    /// How long a statement is held back, of which a rule may say something.
+    fn delay(&self, ruled: Option<u32>) -> Duration {
+        ruled.map_or(self.variables.default_query_delay, |ms| Duration::from_millis(ms.into()))
+    }
+    /// Chooses the hostgroup of a statement, and holds it back for `delay`. One that asks what the last statement
     /// left goes where that went; and a session whose connection is bound stays where it is, when it comes to that.
     fn aim(
         &mut self,
         hostgroup: Option<HostgroupId>,
         timeout: Option<u32>,
-        delay: Option<u32>,
+        delay: Duration,
         statement: &Statement,
     ) -> Result<(), Step> {
         self.route.timeout = timeout.filter(|&ms| ms != 0).map(|ms| Duration::from_millis(ms.into()));
-        if let Some(ms) = delay.filter(|_| !self.repeats) {
-            hold_back(&self.socket, &self.registered.entry, Duration::from_millis(ms.into()))?;
+        if !(delay.is_zero() || self.repeats) {
+            hold_back(&self.socket, &self.registered.entry, delay)?;
         }
         if !(statement.reads_diagnostics || statement.reads_counts) {
             self.hostgroup = hostgroup.unwrap_or(self.route.default);

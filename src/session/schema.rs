@@ -5,6 +5,8 @@ use super::Sessions;
 use crate::config::User;
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Identity, Lease, Offer, Profile, TRUSTED_IDLE, Want};
+use admin::Variables;
+use admin::variables::NO_SCHEMA;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,8 +53,9 @@ impl KnownSchemas {
 }
 
 /// The connection that a session starts with.
-pub fn first_want(user: &User, login: &Login) -> Want {
-    let schema = login.database.as_deref().or(user.default_schema.as_deref());
+pub fn first_want(user: &User, login: &Login, variables: &Variables) -> Want {
+    let of_all = Some(variables.default_schema.as_str()).filter(|schema| *schema != NO_SCHEMA);
+    let schema = login.database.as_deref().or(user.default_schema.as_deref()).or(of_all);
     let secret = user.backend_secret.clone().unwrap_or_else(|| login.secret.clone());
     Want {
         identity: Arc::new(Identity::new(&login.user, secret, login.capabilities)),
@@ -73,7 +76,7 @@ impl Sessions {
         if self.schemas.knows(&opened, Instant::now()) {
             return Ok(());
         }
-        match self.open(hostgroup, &first_want(user, login)) {
+        match self.open(hostgroup, &first_want(user, login, &self.config.variables())) {
             Some(Ok(lease)) => {
                 lease.release(Instant::now(), &self.config.variables());
                 self.schemas.add(opened, Instant::now());

@@ -174,9 +174,11 @@ impl<'a> Session<'a> {
         login: &Login,
     ) -> Option<Self> {
         let user = shared.config.users().get(&login.user)?.clone();
-        let idle_limit = IdleLimit::new(&shared.config.variables(), &socket);
+        let variables = shared.config.variables();
+        let idle_limit = IdleLimit::new(&variables, &socket);
         let capabilities = login.capabilities;
-        let want = first_want(&user, login);
+        let want = first_want(&user, login, &variables);
+        drop(variables);
         let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
             shared,

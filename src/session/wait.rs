@@ -218,6 +218,9 @@ impl Search<'_> {
         let reason = match self.unavailable {
             Some(Unavailable::Weightless) => ": every server that could serve has weight 0",
             Some(Unavailable::Slow) => ": the pings of every server that could serve exceed max_latency_ms",
+            Some(Unavailable::Throttled) => {
+                ": no more connections may be opened in a second (throttle_connections_per_sec)"
+            }
             _ => "",
         };
         let text = format!(

@@ -42,8 +42,9 @@ struct Limits {
 
 /// Zero would mean "no limit" to the system.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// How long an idle peer may stay silent at TCP's level before it is asked for a sign of life.
-const KEEPALIVE: Duration = Duration::from_secs(60);
+/// How long an idle peer may stay silent at TCP's level before it is asked for a sign of life. One that gives none for about as long
+/// again is gone (Linux asks nine times).
+pub const KEEPALIVE: Duration = Duration::from_secs(120);
 
 /// A blocked write may look this often whether its time is up.
 const WRITE_TICK: Duration = Duration::from_secs(1);
@@ -74,6 +75,18 @@ impl Socket {
         set_options(SockRef::from(listener))?;
         listener.set_read_timeout(Some(limit))?;
         listener.set_write_timeout(Some(limit))
+    }
+    /// After how long a silence TCP asks the peer for a sign of life; `None` for never. A new socket has [`KEEPALIVE`]. Does nothing
+    /// on a unix socket.
+    pub fn set_keepalive(&self, time: Option<Duration>) -> io::Result<()> {
+        if self.is_unix() {
+            return Ok(());
+        }
+        let socket = SockRef::from(&self.0.stream);
+        match time {
+            Some(time) => socket.set_tcp_keepalive(&keepalive(time)),
+            None => socket.set_keepalive(false),
+        }
     }
     /// The underlying stream, for `poll` and socket options.
     pub fn stream(&self) -> &TcpStream {
@@ -231,8 +244,11 @@ fn serves(told: Option<Duration>, wanted: Option<Duration>) -> bool {
 
 fn set_options(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
-    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE / 4);
-    socket.set_tcp_keepalive(&keepalive)
+    socket.set_tcp_keepalive(&keepalive(KEEPALIVE))
+}
+
+fn keepalive(time: Duration) -> TcpKeepalive {
+    TcpKeepalive::new().with_time(time).with_interval((time / 8).max(Duration::from_secs(1)))
 }
 
 impl Read for Socket {

@@ -46,6 +46,17 @@ pub(super) enum Kind {
     Address(Field<Option<std::net::SocketAddr>>),
     /// Shown, never set.
     Constant(&'static str),
+    /// Kept and shown, and nothing comes of it.
+    Inert {
+        default: &'static str,
+        accepts: Accepts,
+    },
+}
+
+/// What a variable without effect may be set to.
+pub(super) enum Accepts {
+    Bool,
+    Number(RangeInclusive<u64>),
 }
 
 const SHA2: &str = "caching_sha2_password";
@@ -62,6 +73,11 @@ impl VarDef {
         matches!(self.kind, Kind::Secret(_) | Kind::Credentials(_))
     }
 
+    /// Whether nothing comes of the variable's value.
+    pub fn is_inert(&self) -> bool {
+        matches!(self.kind, Kind::Inert { .. })
+    }
+
     /// Whether the variable can only be read.
     pub fn is_read_only(&self) -> bool {
         matches!(self.kind, Kind::Constant(_))
@@ -70,10 +86,12 @@ impl VarDef {
     /// What a value must look like, for errors: "an integer from 1 to 10".
     pub fn expects(&self) -> String {
         match &self.kind {
-            Kind::Bool(_) => "true, false, 1 or 0".into(),
+            Kind::Bool(_) | Kind::Inert { accepts: Accepts::Bool, .. } => "true, false, 1 or 0".into(),
             Kind::Millis(_, range) => format!("milliseconds from {} to {}", range.start(), range.end()),
             Kind::Seconds(_, range) => format!("seconds from {} to {}", range.start(), range.end()),
-            Kind::Number(_, range) | Kind::Size(_, range) => {
+            Kind::Number(_, range)
+            | Kind::Size(_, range)
+            | Kind::Inert { accepts: Accepts::Number(range), .. } => {
                 format!("an integer from {} to {}", range.start(), range.end())
             }
             Kind::Text(_) | Kind::Secret(_) => "text".into(),
@@ -113,6 +131,9 @@ impl VarDef {
             }
             Kind::Address(field) => (field.get)(variables).map(|a| a.to_string()).unwrap_or_default(),
             Kind::Constant(text) => (*text).into(),
+            Kind::Inert { default, .. } => {
+                variables.inert.get(self.name).map_or(*default, String::as_str).into()
+            }
         }
     }
 
@@ -162,6 +183,16 @@ impl VarDef {
                 *(field.set)(variables) = if text.is_empty() { None } else { Some(text.parse().ok()?) };
             }
             Kind::Constant(_) => return None,
+            Kind::Inert { default, accepts } => {
+                let value = match accepts {
+                    Accepts::Bool => parse_bool(text)?.to_string(),
+                    Accepts::Number(range) => parse_in(text, range)?.to_string(),
+                };
+                match value == *default {
+                    true => variables.inert.remove(self.name),
+                    false => variables.inert.insert(self.name, value),
+                };
+            }
         }
         Some(())
     }

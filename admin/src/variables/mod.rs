@@ -1,10 +1,13 @@
 //! The variables: one typed struct, one registry entry each.
 
+#[cfg(test)]
+mod compatibility_tests;
 pub mod kind;
 pub mod registry;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -116,6 +119,24 @@ pub struct Variables {
     pub max_stmts_per_connection: usize,
     /// mysql-free_connections_pct
     pub free_connections_pct: u32,
+    /// mysql-connection_warming: connections are opened until there are so many as may be free
+    pub connection_warming: bool,
+    /// mysql-throttle_connections_per_sec_to_hostgroup: most connections opened in a second, for each hostgroup
+    pub throttle_connections_per_sec: u32,
+    /// mysql-ping_interval_server_msec: how long a free connection is left alone
+    pub ping_interval_server: Duration,
+    /// mysql-ping_timeout_server (ms)
+    pub ping_timeout_server: Duration,
+    /// mysql-use_tcp_keepalive
+    pub use_tcp_keepalive: bool,
+    /// mysql-tcp_keepalive_time, seconds; zero for the default
+    pub tcp_keepalive_time: Duration,
+    /// mysql-query_retries_on_failure: zero for none
+    pub query_retries_on_failure: u32,
+    /// mysql-default_query_delay (ms): how long statements are held back where no rule says
+    pub default_query_delay: Duration,
+    /// mysql-default_schema
+    pub default_schema: String,
     /// mysql-connection_max_age_ms; zero for any age
     pub connection_max_age: Duration,
     /// mysql-connection_delay_multiplex_ms
@@ -196,6 +217,19 @@ pub struct Variables {
     pub query_digests: QueryDigests,
     /// mysql-query_processor_regex: stored, without effect
     pub query_processor_regex: u32,
+    /// What is not the default of variables without effect, by their names
+    pub inert: BTreeMap<&'static str, String>,
+}
+
+/// The value of mysql-default_schema that stands for none.
+pub const NO_SCHEMA: &str = "information_schema";
+
+impl Variables {
+    /// After how long a silence TCP asks a peer for a sign of life; `None` for never.
+    pub fn keepalive(&self) -> Option<Duration> {
+        let time = self.tcp_keepalive_time;
+        self.use_tcp_keepalive.then(|| if time.is_zero() { wire::socket::KEEPALIVE } else { time })
+    }
 }
 
 impl Default for Variables {
@@ -229,6 +263,15 @@ impl Default for Variables {
             multiplexing: true,
             max_stmts_per_connection: 20,
             free_connections_pct: 10,
+            connection_warming: false,
+            throttle_connections_per_sec: 1_000_000,
+            ping_interval_server: ms(10_000),
+            ping_timeout_server: ms(200),
+            use_tcp_keepalive: true,
+            tcp_keepalive_time: wire::socket::KEEPALIVE,
+            query_retries_on_failure: 1,
+            default_query_delay: Duration::ZERO,
+            default_schema: NO_SCHEMA.into(),
             connection_max_age: Duration::ZERO,
             connection_delay_multiplex: Duration::ZERO,
             connect_timeout_client: ms(10_000),
@@ -269,6 +312,7 @@ impl Default for Variables {
             resolution_family: ResolutionFamily::System,
             query_digests: QueryDigests::default(),
             query_processor_regex: 1,
+            inert: BTreeMap::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Every variable in force, with ProxySQL's name and range. `mysql-monitor_dns_server` is ours.
 
-use super::kind::{Field, Kind, VarDef};
+use super::kind::{Accepts, Field, Kind, VarDef};
+use std::ops::RangeInclusive;
 
 /// Access to a field of `Variables`.
 macro_rules! field {
@@ -11,6 +12,21 @@ macro_rules! field {
 
 const fn var(name: &'static str, kind: Kind, doc: &'static str) -> VarDef {
     VarDef { name, doc, kind }
+}
+
+/// A number without effect, and why it has none.
+const fn inert(
+    name: &'static str,
+    default: &'static str,
+    range: RangeInclusive<u64>,
+    doc: &'static str,
+) -> VarDef {
+    VarDef { name, doc, kind: Kind::Inert { default, accepts: Accepts::Number(range) } }
+}
+
+/// A switch without effect, and why it has none.
+const fn inert_switch(name: &'static str, default: &'static str, doc: &'static str) -> VarDef {
+    VarDef { name, doc, kind: Kind::Inert { default, accepts: Accepts::Bool } }
 }
 
 const WEEK_MS: u64 = 604_800_000;
@@ -32,6 +48,12 @@ pub const VARIABLES: &[VarDef] = &[
         "admin-read_only",
         Kind::Bool(field!(admin_read_only)),
         "Whether the tables and variables are refused to be changed; PROXYSQL READWRITE ends it.",
+    ),
+    inert(
+        "admin-refresh_interval",
+        "2000",
+        101..=99_999,
+        "Stored for compatibility; tables show what is the case when they are read.",
     ),
     var(
         "admin-stats_credentials",
@@ -80,6 +102,17 @@ pub const VARIABLES: &[VarDef] = &[
         "Age at which a connection to a server is closed instead of used again; 0 for never.",
     ),
     var(
+        "mysql-connection_warming",
+        Kind::Bool(field!(connection_warming)),
+        "Whether connections are opened until a server has as many as may be free.",
+    ),
+    inert(
+        "mysql-connpoll_reset_queue_length",
+        "50",
+        0..=10_000,
+        "Stored for compatibility; a connection is reset when its session ends, and by its thread.",
+    ),
+    var(
         "mysql-default_authentication_plugin",
         Kind::Plugin(field!(default_plugin_sha2)),
         "Authentication plugin named in the greeting.",
@@ -90,9 +123,19 @@ pub const VARIABLES: &[VarDef] = &[
         "Longest ping of a server that is still chosen, where its max_latency_ms is 0; 0 for any.",
     ),
     var(
+        "mysql-default_query_delay",
+        Kind::Millis(field!(default_query_delay), 0..=3_600_000),
+        "How long statements are held back, where no rule says.",
+    ),
+    var(
         "mysql-default_query_timeout",
         Kind::Millis(field!(default_query_timeout), 1_000..=TWENTY_DAYS_MS),
         "How long a statement may run before it is killed on its server.",
+    ),
+    var(
+        "mysql-default_schema",
+        Kind::Text(field!(default_schema)),
+        "Schema of clients and users that name none; information_schema stands for none.",
     ),
     var(
         "mysql-enable_client_deprecate_eof",
@@ -115,6 +158,12 @@ pub const VARIABLES: &[VarDef] = &[
         "Whether clients may compress their connection.",
     ),
     var("mysql-have_ssl", Kind::Bool(field!(have_ssl)), "Whether clients are offered TLS."),
+    inert(
+        "mysql-hostgroup_manager_verbose",
+        "1",
+        0..=3,
+        "Stored for compatibility; LOAD writes no tables to the log.",
+    ),
     var(
         "mysql-interfaces",
         Kind::Interfaces { field: field!(mysql_interfaces), may_be_empty: true },
@@ -124,6 +173,11 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-kill_backend_connection_when_disconnect",
         Kind::Bool(field!(kill_backend_connection_when_disconnect)),
         "Whether the statement of a client that has gone is killed on its server.",
+    ),
+    inert_switch(
+        "mysql-log_unhealthy_connections",
+        "true",
+        "Stored for compatibility; why a client's connection ended is logged at the level debug.",
     ),
     var(
         "mysql-long_query_time",
@@ -139,6 +193,12 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-max_connections",
         Kind::Size(field!(max_connections), 1..=1_000_000),
         "Most client connections at a time.",
+    ),
+    inert(
+        "mysql-max_stmts_cache",
+        "10000",
+        1_024..=1_048_576,
+        "Stored for compatibility; a statement's text is kept as long as a client has it open.",
     ),
     var(
         "mysql-max_stmts_per_connection",
@@ -186,6 +246,12 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Millis(field!(dns_cache_ttl), 0..=WEEK_MS),
         "How long an entry of the DNS cache lives; 0 disables the cache.",
     ),
+    inert(
+        "mysql-monitor_local_dns_resolver_queue_maxsize",
+        "128",
+        16..=1_024,
+        "Stored for compatibility; each name is asked for once at a time, so that no queue grows.",
+    ),
     var(
         "mysql-monitor_password",
         Kind::Secret(field!(monitor_password)),
@@ -206,6 +272,13 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Millis(field!(monitor_ping_timeout), 100..=600_000),
         "Time for the answer to a ping.",
     ),
+    inert(
+        "mysql-monitor_query_interval",
+        "60000",
+        100..=WEEK_MS,
+        "Stored for compatibility; no check has it.",
+    ),
+    inert("mysql-monitor_query_timeout", "100", 100..=600_000, "Stored for compatibility; no check has it."),
     var(
         "mysql-monitor_read_only_interval",
         Kind::Millis(field!(monitor_read_only_interval), 100..=WEEK_MS),
@@ -283,6 +356,28 @@ pub const VARIABLES: &[VarDef] = &[
         "Whether server connections are shared between clients.",
     ),
     var(
+        "mysql-ping_interval_server_msec",
+        Kind::Millis(field!(ping_interval_server), 1_000..=WEEK_MS),
+        "How often free connections to servers are pinged, so that servers keep them.",
+    ),
+    var(
+        "mysql-ping_timeout_server",
+        Kind::Millis(field!(ping_timeout_server), 10..=600_000),
+        "Time for a free connection to answer a ping.",
+    ),
+    inert(
+        "mysql-poll_timeout",
+        "2000",
+        10..=20_000,
+        "Stored for compatibility; threads sleep until something happens.",
+    ),
+    inert(
+        "mysql-poll_timeout_on_failure",
+        "100",
+        10..=20_000,
+        "Stored for compatibility; threads sleep until something happens.",
+    ),
+    var(
         "mysql-query_digests",
         Kind::Bool(field!(query_digests.enabled)),
         "Whether statements are counted in stats_mysql_query_digest.",
@@ -338,6 +433,17 @@ pub const VARIABLES: &[VarDef] = &[
         "Stored for compatibility; there is one kind of regular expressions.",
     ),
     var(
+        "mysql-query_retries_on_failure",
+        Kind::Number(field!(query_retries_on_failure), 0..=1_000),
+        "Whether a statement that its server cannot have read is sent once more; 0 for no.",
+    ),
+    inert(
+        "mysql-reset_connection_algorithm",
+        "2",
+        1..=2,
+        "Stored for compatibility; connections are reset by COM_RESET_CONNECTION, and none waits for it.",
+    ),
+    var(
         "mysql-resolution_family",
         Kind::Family(field!(resolution_family)),
         "Addresses the DNS cache asks for: system (any), ipv4 or ipv6.",
@@ -349,6 +455,18 @@ pub const VARIABLES: &[VarDef] = &[
          the server.",
     ),
     var("mysql-server_version", Kind::Text(field!(server_version)), "Version that clients are told."),
+    inert(
+        "mysql-session_idle_ms",
+        "1",
+        1..=3_600_000,
+        "Stored for compatibility; there is no thread for idle sessions.",
+    ),
+    inert(
+        "mysql-show_processlist_extended",
+        "0",
+        0..=2,
+        "Stored for compatibility; extended_info is always there.",
+    ),
     var(
         "mysql-shun_on_failures",
         Kind::Number(field!(shun_on_failures), 0..=10_000_000),
@@ -359,10 +477,49 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Seconds(field!(shun_recovery_time), 0..=31_536_000),
         "How long a shunned server rests, in seconds; a tenth of it where no other server is left.",
     ),
+    inert(
+        "mysql-stacksize",
+        "1048576",
+        262_144..=4_194_304,
+        "Stored for compatibility; stacks have the sizes that their threads need.",
+    ),
+    var(
+        "mysql-tcp_keepalive_time",
+        Kind::Seconds(field!(tcp_keepalive_time), 0..=7_200),
+        "After how long a silence, in seconds; 0 for the default.",
+    ),
+    inert("mysql-threads", "4", 1..=255, "Stored for compatibility; every client has a thread."),
+    inert(
+        "mysql-threshold_query_length",
+        "524288",
+        1_024..=1_073_741_824,
+        "Stored for compatibility; statements of any length go the same way.",
+    ),
+    inert(
+        "mysql-threshold_resultset_size",
+        "4194304",
+        1_024..=1_073_741_824,
+        "Stored for compatibility; answers are passed on as they come, whatever their size.",
+    ),
+    var(
+        "mysql-throttle_connections_per_sec_to_hostgroup",
+        Kind::Number(field!(throttle_connections_per_sec), 1..=100_000_000),
+        "Most connections to servers opened in a second, for each hostgroup.",
+    ),
     var(
         "mysql-unshun_algorithm",
         Kind::Number(field!(unshun_algorithm), 0..=1),
         "Where a shunned server comes back: 0 in the hostgroup that needs it, 1 in all of its hostgroups.",
+    ),
+    var(
+        "mysql-use_tcp_keepalive",
+        Kind::Bool(field!(use_tcp_keepalive)),
+        "Whether peers that are silent are asked by TCP for a sign of life.",
+    ),
+    inert_switch(
+        "mysql-verbose_query_error",
+        "false",
+        "Stored for compatibility; the errors that servers answer are not logged.",
     ),
     var(
         "mysql-wait_timeout",

@@ -27,6 +27,8 @@ fn each_variable_writes_its_own_field_only() {
         "127.0.0.9:77",
         "a:b",
         "a.b",
+        "1200",
+        "300000",
     ];
     for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
         let mut changed = Variables::default();
@@ -65,6 +67,11 @@ fn values_outside_the_range_change_nothing() {
             &["heartbeat", "a.b.c", "a.", "a.b; DROP TABLE t", "`a.b"],
         ),
         ("mysql-monitor_slave_lag_when_null", &["604801"]),
+        ("mysql-throttle_connections_per_sec_to_hostgroup", &["0", "100000001"]),
+        ("mysql-ping_interval_server_msec", &["999"]),
+        ("mysql-tcp_keepalive_time", &["7201"]),
+        ("mysql-threads", &["0", "256", "x", ""]),
+        ("mysql-verbose_query_error", &["2", ""]),
         ("mysql-interfaces", &["6033"]),
         ("admin-mysql_ifaces", &["", ";"]),
         ("admin-admin_credentials", &["", "admin", ":x"]),

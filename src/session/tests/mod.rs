@@ -7,6 +7,7 @@ mod limits;
 mod raw;
 mod resets;
 mod statements;
+mod variables;
 
 use super::*;
 use crate::dns::Dns;

@@ -67,6 +67,6 @@ fn names_of_proxysql_are_known() {
     for name in ["mysql_user", "schedulers", "variables", ""] {
         assert!(!known::section(name) && TABLES.iter().all(|table| table.name != name), "{name}");
     }
-    assert!(known::variable("mysql-threads") && known::variable("mysql-eventslog_filename"));
+    assert!(known::variable("mysql-server_capabilities") && known::variable("mysql-eventslog_filename"));
     assert!(!known::variable("mysql-monitor_passwort") && !known::variable("mysql-"));
 }
