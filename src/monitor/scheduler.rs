@@ -37,21 +37,44 @@ struct Crew {
     /// Most threads, and how many of them stay when idle.
     limits: fn(&admin::Variables) -> (usize, usize),
     queue: Receiver<Job>,
+    /// Who takes the checks of servers that were found to be down since these were queued.
+    others: Option<Desk>,
     /// Checks that are queued or under way.
     busy: AtomicUsize,
     stopping: AtomicBool,
 }
 
+/// Where a crew takes checks. Its threads end when the last of these has gone.
+#[derive(Clone)]
+struct Desk {
+    crew: Arc<Crew>,
+    jobs: Sender<Job>,
+}
+
+impl Desk {
+    fn queue(&self, job: Job) {
+        self.crew.busy.fetch_add(1, Ordering::AcqRel);
+        // Cannot fail: the crew holds a receiver.
+        let _ = self.jobs.send(job);
+    }
+}
+
 /// A crew as the scheduler sees it.
 struct Staff {
-    crew: Arc<Crew>,
-    /// Dropping it ends the threads.
-    jobs: Sender<Job>,
+    desk: Desk,
     threads: Vec<Option<JoinHandle<()>>>,
 }
 
 /// Runs until `stop` is disconnected, then joins the probe threads.
 pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
+    let mut retrying = Staff::new(
+        "monitor-retry",
+        checks,
+        workers,
+        |workers| &workers.retrying,
+        |variables| (variables.monitor_threads_max / 2, 0),
+        None,
+    );
     let mut probing = Staff::new(
         "monitor-probe",
         checks,
@@ -61,13 +84,7 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
             let most = variables.monitor_threads_max.div_ceil(2);
             (most, variables.monitor_threads_min.min(most))
         },
-    );
-    let mut retrying = Staff::new(
-        "monitor-retry",
-        checks,
-        workers,
-        |workers| &workers.retrying,
-        |variables| (variables.monitor_threads_max / 2, 0),
+        Some(retrying.desk.clone()),
     );
     let mut table = Timetable::default();
     let mut enabled = true;
@@ -97,9 +114,10 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
         }
     }
     for staff in [&probing, &retrying] {
-        staff.crew.stopping.store(true, Ordering::Release);
+        staff.desk.crew.stopping.store(true, Ordering::Release);
     }
     checks.probes().cut();
+    // In this order: the first hold a desk of the second.
     probing.dismiss();
     retrying.dismiss();
 }
@@ -111,6 +129,7 @@ impl Staff {
         workers: &Arc<Workers>,
         count: fn(&Workers) -> &AtomicUsize,
         limits: fn(&admin::Variables) -> (usize, usize),
+        others: Option<Desk>,
     ) -> Self {
         let (jobs, queue) = unbounded();
         let crew = Crew {
@@ -120,20 +139,18 @@ impl Staff {
             count,
             limits,
             queue,
+            others,
             busy: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
         };
-        Self { crew: Arc::new(crew), jobs, threads: Vec::new() }
+        Self { desk: Desk { crew: Arc::new(crew), jobs }, threads: Vec::new() }
     }
     /// Queues checks, and sees to it that there are threads for them.
     fn take_on(&mut self, jobs: Vec<Job>) {
-        for job in jobs {
-            self.crew.busy.fetch_add(1, Ordering::AcqRel);
-            // Cannot fail: the crew holds a receiver.
-            let _ = self.jobs.send(job);
-        }
-        let (most, _) = (self.crew.limits)(&self.crew.checks.config().variables());
-        let wanted = self.crew.busy.load(Ordering::Acquire).min(most);
+        jobs.into_iter().for_each(|job| self.desk.queue(job));
+        let crew = &self.desk.crew;
+        let (most, _) = (crew.limits)(&crew.checks.config().variables());
+        let wanted = crew.busy.load(Ordering::Acquire).min(most);
         if self.threads.len() < wanted {
             self.threads.resize_with(wanted, || None);
         }
@@ -142,13 +159,13 @@ impl Staff {
                 thread.take().into_iter().for_each(join);
             }
             if thread.is_none() && index < wanted {
-                *thread = spawn(&self.crew, index);
+                *thread = spawn(crew, index);
             }
         }
     }
     /// Ends and joins the threads.
     fn dismiss(self) {
-        drop(self.jobs);
+        drop(self.desk);
         self.threads.into_iter().flatten().for_each(join);
     }
 }
@@ -196,7 +213,10 @@ fn probe(crew: &Crew, index: usize) {
                 if crew.stopping.load(Ordering::Acquire) {
                     return;
                 }
-                crew.checks.perform(&job);
+                match &crew.others {
+                    Some(others) if crew.checks.may_take_long(&job) => others.queue(job),
+                    _ => crew.checks.perform(&job),
+                }
                 if index >= limits().0 {
                     return;
                 }
