@@ -78,7 +78,18 @@ impl Database {
     /// The writing connection, alone. Changes of others end first (a client's after [`STATEMENT_LIMIT`]); readers are waited
     /// for a moment only.
     pub fn lock(&self) -> Writing<'_> {
-        let store = self.writer.lock();
+        self.alone(self.writer.lock())
+    }
+
+    /// The same for a client's statement, which is given up where others take too long.
+    pub fn lock_for_client(&self) -> Result<Writing<'_>, SqlError> {
+        self.writer
+            .try_lock_for(STATEMENT_LIMIT)
+            .map(|store| self.alone(store))
+            .ok_or_else(|| busy(STATEMENT_LIMIT))
+    }
+
+    fn alone<'a>(&'a self, store: MutexGuard<'a, Store>) -> Writing<'a> {
         loop {
             if let Some(alone) = self.gate.try_write_for(PATIENCE) {
                 return Writing { store, _alone: alone };
@@ -116,7 +127,7 @@ impl Database {
         what: impl FnOnce(&Reader) -> T,
     ) -> Result<Option<T>, SqlError> {
         let until = Instant::now() + READER_WAIT;
-        let _shared = self.gate.try_read_until(until).ok_or_else(busy)?;
+        let _shared = self.gate.try_read_until(until).ok_or_else(|| busy(READER_WAIT))?;
         let readers = match client.role {
             Role::Admin => &self.of_admin,
             Role::Stats => &self.of_stats,
@@ -135,8 +146,8 @@ impl Database {
     }
 }
 
-fn busy() -> SqlError {
-    let seconds = READER_WAIT.as_secs();
+fn busy(waited: Duration) -> SqlError {
+    let seconds = waited.as_secs();
     failed(format!("other statements did not end within {seconds} s; try again"))
 }
 
@@ -188,7 +199,7 @@ impl Readers {
         let mut state = self.state.lock();
         while state.used >= MOST_READERS {
             if self.returned.wait_until(&mut state, until).timed_out() {
-                return Err(busy());
+                return Err(busy(READER_WAIT));
             }
         }
         state.used += 1;

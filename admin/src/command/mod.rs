@@ -136,7 +136,7 @@ fn run_sql(admin: &Admin, client: &Client, sql: &str) -> Result<Answer, SqlError
         return Ok(answer);
     }
     let may_change = admin.check_writable().is_ok();
-    admin.store.lock().client_statement(client, sql, STATEMENT_LIMIT, may_change)
+    admin.store.lock_for_client()?.client_statement(client, sql, STATEMENT_LIMIT, may_change)
 }
 
 impl Admin {

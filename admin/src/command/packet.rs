@@ -72,7 +72,7 @@ fn run_all(
 fn together(admin: &Admin, client: &Client, statements: &[String]) -> Result<Vec<Answer>, SqlError> {
     let may_change = admin.check_writable().is_ok();
     let until = Instant::now() + STATEMENT_LIMIT;
-    let store = admin.store.lock();
+    let store = admin.store.lock_for_client()?;
     store.conn.execute_batch("SAVEPOINT packet").map_err(|error| from_sqlite(&error))?;
     let answers = statements.iter().map(|sql| {
         let left = until.saturating_duration_since(Instant::now());

@@ -163,7 +163,8 @@ fn without_dual(rest: &str) -> (String, bool) {
     match upper.rfind(" FROM DUAL") {
         Some(at) => {
             let after = &rest[at + " FROM DUAL".len()..];
-            let ends = after.is_empty() || after.starts_with(' ');
+            let quoted = ['\'', '"', '`'].iter().any(|quote| rest[..at].matches(*quote).count() % 2 == 1);
+            let ends = !quoted && (after.is_empty() || after.starts_with(' '));
             if ends { (format!("{}{after}", &rest[..at]), true) } else { (rest.to_owned(), false) }
         }
         None => (rest.to_owned(), false),
@@ -208,6 +209,7 @@ mod tests {
     fn dual_is_taken_off() {
         assert_eq!(without_dual("1 from dual"), ("1".into(), true));
         assert_eq!(without_dual("1 FROM DUAL WHERE 1"), ("1 WHERE 1".into(), true));
+        assert_eq!(without_dual("'x from dual y'"), ("'x from dual y'".into(), false));
         assert_eq!(without_dual("1 FROM duality"), ("1 FROM duality".into(), false));
     }
 

@@ -35,7 +35,8 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Result<Answer, 
     if !values.is_empty() {
         admin.check_writable()?;
     }
-    let affected = admin.store.lock().set_variables(&values).map_err(|error| from_sqlite(&error))?;
+    let mut store = admin.store.lock_for_client()?;
+    let affected = store.set_variables(&values).map_err(|error| from_sqlite(&error))?;
     let info = match unknown.as_slice() {
         [] => String::new(),
         names => format!("Unknown global variable: {}", names.join(", ")),
