@@ -1,6 +1,7 @@
 //! The admin interface as its clients see it, over a daemon that only remembers what it was told.
 
 mod checksums;
+mod columns;
 mod commands;
 mod config_file;
 mod layers;
