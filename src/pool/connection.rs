@@ -147,6 +147,8 @@ pub struct Connection<T> {
     pub usage: Usage,
     /// Statements prepared on it.
     pub statements: StatementCache,
+    /// The session that may have left on it what nothing tells of.
+    pub touched: Option<u64>,
     /// The part others reach.
     pub shared: Arc<Shared>,
 }

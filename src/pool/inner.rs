@@ -138,6 +138,8 @@ impl<T> ServerPool<T> {
         for (index, idle) in self.free.iter().enumerate().rev() {
             let Some(count) = distance(idle) else { continue };
             let own = want.last == Some(idle.last);
+            // It is to be reset first.
+            let count = count + usize::from(!own && idle.connection.touched.is_some());
             if best.is_none_or(|(least, _)| count < least || own && count == least) {
                 best = Some((count, index));
             }

@@ -206,6 +206,14 @@ impl Lease {
         }
         Ok(())
     }
+    /// Notes that the session may have left on it what nothing tells of, such as a user variable that a function has set.
+    pub fn touch(&mut self, session: u64) {
+        self.connection.touched = Some(session);
+    }
+    /// The session that may have left something, if there is one.
+    pub fn touched_by(&self) -> Option<u64> {
+        self.connection.touched
+    }
     /// Makes the connection forget its session (COM_RESET_CONNECTION), in one round trip. The reset also gives up the
     /// reports on the session, and with some servers the character set and sql_mode of the login and the schema, so these
     /// are set again: as for a session that has logged in with `collation`.
@@ -227,6 +235,7 @@ impl Lease {
             transport.note_autocommit(&answer?);
         }
         *profile = Arc::new(fresh);
+        self.connection.touched = None;
         Ok(())
     }
     /// A statement's form on this connection; prepared if need be. After `WireError::Sql` the connection can still be used.

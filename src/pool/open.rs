@@ -111,6 +111,7 @@ impl Ticket {
             opened,
             usage: Usage { taken: 1, ..Usage::default() },
             statements: StatementCache::default(),
+            touched: None,
             shared,
         };
         Ok(Lease::new(Box::new(connection), place))

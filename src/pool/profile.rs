@@ -191,6 +191,8 @@ pub struct Want {
     pub ahead: Option<Arc<Profile>>,
     /// The slot the session used last. Its connection is preferred: the threads at both ends know each other's processor.
     pub last: Option<u64>,
+    /// Who asks: what that session may have left itself on a connection may stay there.
+    pub session: u64,
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ fn want(user: &str, schema: Option<&str>) -> Want {
         profile: Arc::new(Profile::login(schema, 45)),
         ahead: None,
         last: None,
+        session: 0,
     }
 }
 
@@ -71,6 +72,7 @@ impl Fixture {
                     opened,
                     usage: Usage::default(),
                     statements,
+                    touched: None,
                     shared,
                 };
                 (slot, Box::new(connection))

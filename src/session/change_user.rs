@@ -1,6 +1,7 @@
 //! COM_CHANGE_USER: the session ends and another begins on the same connection of the client.
 
 use super::admission::Admission;
+use super::dispatch::next_session;
 use super::state::Session;
 use std::sync::Arc;
 use wire::auth::Accounts;
@@ -46,7 +47,8 @@ impl Session<'_> {
         let (socket, registered) = (self.socket.clone(), Arc::clone(&self.registered));
         let session = Self::new(self.shared, socket, registered, &login);
         // A user who vanished meanwhile has none.
-        let session = session.ok_or(WireError::Closed)?;
+        let mut session = session.ok_or(WireError::Closed)?;
+        session.want.session = next_session(self.want.session);
         *self = Self { refused_changes: self.refused_changes, ..session };
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use super::commands::{Kind, is_object};
 use super::hold::Reason;
+use super::routines::{Calls, calls};
 use super::settings::Setting;
 use super::tokens::{Token, Tokens};
 
@@ -56,6 +57,8 @@ pub struct Statement {
     pub returns_rows: bool,
     /// How many statements the text has, up to 255; 0 where it was not read.
     pub statements: u8,
+    /// It calls functions that the server may not have itself: what they leave on the connection is not known.
+    pub calls: Calls,
 }
 
 impl Statement {
@@ -123,6 +126,8 @@ enum Verb {
     #[default]
     None,
     Stateless,
+    /// INSERT and REPLACE.
+    Insert,
     /// CREATE, DROP and ALTER: some of their objects are state.
     Definition,
     Flush,
@@ -137,12 +142,13 @@ enum Verb {
 /// The verb that a statement begins with, and why the connection is kept for it.
 fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
     match word {
-        b"SELECT" | b"INSERT" | b"UPDATE" | b"DELETE" | b"REPLACE" | b"WITH" | b"TABLE" | b"VALUES"
-        | b"SHOW" | b"EXPLAIN" | b"DESCRIBE" | b"DESC" | b"ANALYZE" | b"OPTIMIZE" | b"CHECK" | b"REPAIR"
-        | b"CHECKSUM" | b"RENAME" | b"TRUNCATE" | b"GRANT" | b"REVOKE" | b"DO" | b"BEGIN" | b"START"
-        | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"RELEASE" | b"LOAD" | b"KILL" | b"HELP" | b"GET" => {
+        b"SELECT" | b"UPDATE" | b"DELETE" | b"WITH" | b"TABLE" | b"VALUES" | b"SHOW" | b"EXPLAIN"
+        | b"DESCRIBE" | b"DESC" | b"ANALYZE" | b"OPTIMIZE" | b"CHECK" | b"REPAIR" | b"CHECKSUM"
+        | b"RENAME" | b"TRUNCATE" | b"GRANT" | b"REVOKE" | b"DO" | b"BEGIN" | b"START" | b"COMMIT"
+        | b"ROLLBACK" | b"SAVEPOINT" | b"RELEASE" | b"LOAD" | b"KILL" | b"HELP" | b"GET" => {
             (Verb::Stateless, None)
         }
+        b"INSERT" | b"REPLACE" => (Verb::Insert, None),
         b"CREATE" | b"DROP" | b"ALTER" => (Verb::Definition, None),
         b"USE" => (Verb::Use, None),
         b"SET" => (Verb::Set, None),
@@ -160,9 +166,11 @@ fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
 const LONGEST_VERB: usize = 10;
 
 /// Words that mean something after the verb, the usual ones first.
-const MEANINGFUL: [&[u8]; 34] = [
+const MEANINGFUL: [&[u8]; 36] = [
     b"FROM",
+    b"SET",
     b"INTO",
+    b"SELECT",
     b"TABLE",
     b"VALUE",
     b"LAST_INSERT_ID",
@@ -220,6 +228,22 @@ fn meaning(word: &[u8]) -> &'static [u8] {
     MEANINGFUL.iter().find(|known| known.eq_ignore_ascii_case(word)).copied().unwrap_or_default()
 }
 
+/// Stands for a dot, where no word can.
+const DOT: &[u8] = b".";
+/// Stands for a name that is none of the server's words: a quoted one, or one after a dot.
+const NAME: &[u8] = b"`";
+
+/// What a name before a parenthesis can be.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Named {
+    #[default]
+    Function,
+    /// The first one after INSERT is the table, with its columns.
+    Table,
+    /// In CREATE, ALTER and DROP there are functions behind SELECT alone.
+    Defined,
+}
+
 /// One pass over the tokens of a text.
 #[derive(Default)]
 struct Scan<'a> {
@@ -229,7 +253,10 @@ struct Scan<'a> {
     /// The first word, and the one after it that says more.
     names: [&'a [u8]; 2],
     locks_rows: bool,
+    /// The last token: a word, or one of [`DOT`] and [`NAME`], or nothing for others.
     previous: &'a [u8],
+    /// What a name before a parenthesis is, so far.
+    named: Named,
     hold: Option<Reason>,
     release: Option<Reason>,
     /// What was found; its effect is known at the end.
@@ -259,7 +286,10 @@ impl<'a> Scan<'a> {
                 // The statement that follows is the one there is.
                 (self.verb, self.parts) = (Verb::None, self.parts - 1);
             }
-            Token::Symbol(b'(') if self.verb == Verb::SetStatement => self.depth += 1,
+            Token::Symbol(b'(') if self.verb == Verb::SetStatement => {
+                self.depth += 1;
+                self.parenthesis();
+            }
             Token::Symbol(b')') if self.verb == Verb::SetStatement => {
                 self.depth = self.depth.saturating_sub(1);
             }
@@ -270,7 +300,21 @@ impl<'a> Scan<'a> {
             Token::UserVariable => self.hold(Reason::UserVariable),
             Token::ExecutedComment => self.hold(Reason::State),
             _ if self.verb == Verb::None => self.hold(Reason::State),
+            Token::Symbol(b'(') => self.parenthesis(),
+            Token::Symbol(b'.') => self.previous = DOT,
+            Token::Name(_) | Token::Text(_) => self.previous = NAME,
             _ => self.previous = b"",
+        }
+    }
+    /// What stands before a parenthesis is a function, unless it is something else.
+    fn parenthesis(&mut self) {
+        let name = std::mem::take(&mut self.previous);
+        let function = self.named == Named::Function;
+        if self.named == Named::Table {
+            self.named = Named::Function;
+        }
+        if function && !name.is_empty() {
+            self.found.calls |= calls(name);
         }
     }
     fn hold(&mut self, reason: Reason) {
@@ -282,6 +326,11 @@ impl<'a> Scan<'a> {
         self.verb = verb;
         self.previous = word;
         self.parts = self.parts.saturating_add(1);
+        self.named = match verb {
+            Verb::Definition => Named::Defined,
+            Verb::Insert => Named::Table,
+            _ => Named::Function,
+        };
         self.found.names_tables |= word.eq_ignore_ascii_case(b"UPDATE");
         if let Some(reason) = hold {
             self.hold(reason);
@@ -289,7 +338,7 @@ impl<'a> Scan<'a> {
         if self.parts == 1 {
             self.first = verb;
             self.names[0] = word;
-        } else if !matches!(verb, Verb::Stateless | Verb::Definition) {
+        } else if !matches!(verb, Verb::Stateless | Verb::Insert | Verb::Definition) {
             self.hold(Reason::State);
         }
         if verb == Verb::Unlock {
@@ -339,14 +388,20 @@ impl<'a> Scan<'a> {
             b"ROW_COUNT" | b"FOUND_ROWS" => self.found.reads_counts = true,
             b"SQL_CALC_FOUND_ROWS" => self.found.read_by_next = true,
             // The variable @@identity.
-            b"IDENTITY" if self.previous.is_empty() => self.found.reads_insert_id = true,
+            b"IDENTITY" if self.previous.is_empty() || self.previous == DOT => {
+                self.found.reads_insert_id = true
+            }
             b"LAST_INSERT_ID" => (self.found.reads_insert_id, self.since_insert_id) = (true, 1),
+            b"TABLE" if self.verb == Verb::Insert => {
+                (self.named, self.found.names_tables) = (Named::Function, true);
+            }
             b"FROM" | b"INTO" | b"TABLE" | b"TABLES" => self.found.names_tables = true,
+            b"SET" | b"SELECT" => self.named = Named::Function,
             b"UPDATE" if after("FOR") => self.locks_rows = true,
             b"RETURNING" => self.found.returns_rows = true,
             _ => {}
         }
-        self.previous = word;
+        self.previous = if self.previous == DOT { NAME } else { word };
     }
     fn kind(&self) -> Kind {
         let [first, second] = self.names;
@@ -432,6 +487,54 @@ mod tests {
             "",
         ] {
             assert_eq!(effect(sql), Effect::Nothing, "{sql}");
+        }
+    }
+
+    #[test]
+    fn functions_that_a_server_does_not_have_itself_are_seen() {
+        let calls = |sql: &str| classify(sql.as_bytes(), false).calls.routines(false);
+        for sql in [
+            "SELECT f()",
+            "select 1 + app . f (2)",
+            "SELECT app.abs(1)",
+            "SELECT `f`(1), 2",
+            "SELECT \"f\"(1)",
+            "SELECT * FROM t WHERE a IN (1, f(2))",
+            "SELECT COALESCE(f(1), 2)",
+            "(SELECT f(1))",
+            "SELECT 1; SELECT f(1)",
+            "INSERT INTO t VALUES (f(1))",
+            "INSERT INTO t SET a = f(1)",
+            "INSERT INTO t SELECT f(1)",
+            "INSERT INTO t (a, b) SELECT f(1), 2",
+            "INSERT INTO t TABLE s ORDER BY f(1)",
+            "INSERT INTO t (a) VALUES (1) ON DUPLICATE KEY UPDATE a = f(1)",
+            "REPLACE app.t VALUES (1, f(2))",
+            "UPDATE t SET a = f(a)",
+            "DELETE FROM t WHERE f(a)",
+            "DO f(1)",
+            "CREATE TABLE t (a INT) AS SELECT f(1) AS a",
+            "SET time_zone = f()",
+            "SET STATEMENT sql_mode = f() FOR SELECT 1",
+        ] {
+            assert!(calls(sql), "{sql}");
+        }
+        for sql in [
+            "SELECT c FROM sbtest1 WHERE id = 1",
+            "SELECT COUNT(*), max(a), f, t.g FROM t WHERE a IN (1, 2) AND (b OR c)",
+            "SELECT f FROM t AS t2 JOIN (SELECT 1) x USING (a)",
+            "SELECT CAST(a AS DECIMAL(10, 2)), CAST(b AS DATETIME(6)), DATE_ADD(a, INTERVAL (1) DAY)",
+            "SELECT a FROM t WHERE MATCH (a) AGAINST ('x') AND b = ANY (SELECT 1)",
+            "SELECT ROW_NUMBER() OVER (PARTITION BY a) FROM t PARTITION (p0) USE INDEX (i)",
+            "INSERT INTO t (a, b) VALUES (1, 2), (3, 4)",
+            "INSERT IGNORE INTO `app`.`t` (`a`) VALUES (LAST_INSERT_ID())",
+            "INSERT t(a) VALUE (1)",
+            "REPLACE INTO \"t\" (a) SELECT REPLACE(a, 'x', 'y') FROM t",
+            "CREATE TABLE t (id INT(11), KEY i (id), CONSTRAINT c FOREIGN KEY (id) REFERENCES u (id))",
+            "ALTER TABLE t ADD INDEX i (a)",
+            "WITH a AS (SELECT 1) SELECT * FROM a",
+        ] {
+            assert!(!calls(sql), "{sql}");
         }
     }
 

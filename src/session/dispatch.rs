@@ -163,6 +163,7 @@ impl Session<'_> {
     }
     /// Forgets what the connections of the session have told of it, beside its profile.
     pub(super) fn begin_anew(&mut self) {
+        self.want.session = next_session(self.want.session);
         self.counts = Counts::default();
         self.unseen = None;
         self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
@@ -170,6 +171,11 @@ impl Session<'_> {
         self.statements.clear();
         self.route.restart();
     }
+}
+
+/// The number of the session that follows on the same connection of a client.
+pub(super) fn next_session(session: u64) -> u64 {
+    session.wrapping_add(1 << 32)
 }
 
 fn unknown_command() -> Step {

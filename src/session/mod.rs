@@ -21,6 +21,7 @@ mod processlist;
 mod registry;
 mod repeat;
 mod route;
+mod routines;
 mod schema;
 mod set_option;
 mod settings;

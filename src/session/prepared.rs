@@ -50,7 +50,8 @@ impl Session<'_> {
         });
         let sql = rewritten.as_deref().map_or(sql, |payload| payload.get(1..).unwrap_or_default());
         let text = self.shared.texts.get(sql, &self.want.profile.of_texts());
-        let role = Role::Prepare(Preparing { id: self.statements.next_id(), text, statement, routed });
+        let preparing = Preparing { id: self.statements.next_id(), text, statement, routed };
+        let role = Role::Prepare(Box::new(preparing));
         let rewritten = rewritten.as_deref().map(framed);
         let framed = rewritten.as_deref().unwrap_or(command.framed);
         self.send(Command::COM_STMT_PREPARE, Statement::default(), Message::Framed(framed), role)
@@ -174,7 +175,8 @@ impl Session<'_> {
                 }
                 return;
             }
-            Role::Prepare(Preparing { id, text, statement, routed }) => {
+            Role::Prepare(preparing) => {
+                let Preparing { id, text, statement, routed } = *preparing;
                 if let Some(prepared) = outcome.prepared {
                     let caller = Caller { session: self.id, types: &[] };
                     lease.add_statement(&text, prepared, caller);

@@ -62,6 +62,7 @@ pub fn first_want(user: &User, login: &Login, variables: &Variables) -> Want {
         profile: Arc::new(Profile::login(schema, login.collation)),
         ahead: None,
         last: None,
+        session: 0,
     }
 }
 

@@ -112,6 +112,9 @@ impl Session<'_> {
         if let Some(notices) = &mut lease.backend().tracking {
             notices.follow(&outcome.changes);
         }
+        if statement.calls.any() && statement.calls.routines(lease.backend().is_mariadb()) {
+            lease.touch(self.want.session);
+        }
         let failed = outcome.error.is_some();
         // An error tells no status, and without autocommit a statement opens a transaction before it fails.
         if failed && !self.expects_autocommit() {

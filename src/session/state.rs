@@ -86,8 +86,8 @@ pub struct Pending {
 pub enum Role {
     /// Nothing.
     Plain,
-    /// COM_STMT_PREPARE.
-    Prepare(Preparing),
+    /// COM_STMT_PREPARE. Boxed because it is rare, and every command has a role.
+    Prepare(Box<Preparing>),
     /// COM_STMT_EXECUTE.
     Execute(u32),
     /// COM_STMT_FETCH.
@@ -177,7 +177,8 @@ impl<'a> Session<'a> {
         let variables = shared.config.variables();
         let idle_limit = IdleLimit::new(&variables, &socket);
         let capabilities = login.capabilities;
-        let want = first_want(&user, login, &variables);
+        let first = first_want(&user, login, &variables);
+        let want = Want { session: registered.entry.id.into(), ..first };
         drop(variables);
         let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
@@ -295,17 +296,18 @@ impl<'a> Session<'a> {
     /// What a statement wants of its connection. For USE the schema is there already if it exists at all, so that a session whose
     /// schema is gone can leave it; for SET a connection will do where others have set the same.
     fn want_for(&self, effect: &Effect) -> Option<Want> {
-        let (identity, last) = (Arc::clone(&self.want.identity), self.want.last);
-        let now = &self.want.profile;
+        let Want { identity, profile: now, last, session, .. } = &self.want;
+        let (identity, last, session) = (Arc::clone(identity), *last, *session);
         match effect {
             Effect::Use(schema) => {
                 let profile = now.in_schema(Some(Arc::from(schema.as_str())));
-                Some(Want { identity, profile: Arc::new(profile), ahead: None, last })
+                Some(Want { identity, profile: Arc::new(profile), ahead: None, last, session })
             }
             Effect::Set(setting) if setting.is_constant() && !setting.is_autocommit_on() => {
                 let mut ahead = Profile::clone(now);
                 setting.apply(&mut ahead);
-                Some(Want { identity, profile: Arc::clone(now), ahead: Some(Arc::new(ahead)), last })
+                let ahead = Some(Arc::new(ahead));
+                Some(Want { identity, profile: Arc::clone(now), ahead, last, session })
             }
             _ => None,
         }
@@ -368,6 +370,7 @@ impl<'a> Session<'a> {
     }
     pub(super) fn part_with(&self, mut lease: Lease, dirty: bool) {
         let time = self.shared.config.variables().connect_timeout_server;
+        let dirty = dirty || lease.touched_by().is_some();
         if lease.is_retired() || dirty && lease.reset(self.collation, Instant::now() + time).is_err() {
             return lease.backend().quit();
         }

@@ -142,6 +142,10 @@ impl Search<'_> {
     }
     /// Makes a connection ready. None if it turned out to be dead, or was retired while it was opened.
     fn finish(&mut self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
+        if lease.touched_by().is_some_and(|session| session != self.want.session) && !self.cleaned(&mut lease)
+        {
+            return Ok(None);
+        }
         match lease.prepare(self.want, || self.one_connect()) {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),
@@ -164,6 +168,16 @@ impl Search<'_> {
                 Ok(None)
             }
         }
+    }
+    /// Takes away what another session may have left. A connection that cannot be reset is given up.
+    #[cold]
+    fn cleaned(&self, lease: &mut Lease) -> bool {
+        let collation = self.want.profile.login_collation().unwrap_or(wire::UTF8MB4_GENERAL_CI.into());
+        let reset = lease.reset(collation, self.one_connect());
+        if let Err(error) = &reset {
+            log::debug!("a connection to {} could not be reset before its use: {error}", lease.server());
+        }
+        reset.is_ok()
     }
     /// Waits before another attempt to get a new connection; `error` if there were enough.
     #[cold]

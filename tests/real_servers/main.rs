@@ -59,6 +59,7 @@ const CHECKS: &[Check] = &[
     ("schemas, however chosen", state::schemas),
     ("locks without autocommit", state::locks_without_autocommit),
     ("nothing is left for the next session", state::nothing_is_left),
+    ("what functions leave is their session's", state::what_functions_leave),
     ("errors without autocommit", state::errors_without_autocommit),
     ("a schema that is gone", state::schema_that_is_gone),
     ("what is set for one statement or for all sessions", state::set_for_others),

@@ -202,6 +202,45 @@ pub fn nothing_is_left(lab: &Lab) {
     }
 }
 
+/// User variables that a function sets in ways that no server reports are its session's alone, whose end is not waited for.
+pub fn what_functions_leave(lab: &Lab) {
+    for route in narrow(lab, "functions", 1) {
+        let body = "RETURNS INT DETERMINISTIC BEGIN SELECT 7 INTO @into; RETURN (@assigned := 8); END";
+        run(
+            &mut lab.servers.dba(route.kind),
+            &[
+                "DROP FUNCTION IF EXISTS app.leaving",
+                &format!("CREATE FUNCTION app.leaving() {body}"),
+                "DROP FUNCTION IF EXISTS app.abs",
+                &format!("CREATE FUNCTION app.abs() {body}"),
+                "CREATE TABLE app.of_functions (a INT)",
+            ],
+        );
+        for call in [
+            "SELECT leaving()",
+            "SELECT `app`.`leaving`()",
+            "SELECT app.abs()",
+            "INSERT INTO app.of_functions (a) VALUES (leaving())",
+            "UPDATE app.of_functions SET a = app.leaving()",
+        ] {
+            let (mut caller, mut other) = (lab.through(&route), lab.through(&route));
+            run(&mut caller, &[call]);
+            assert_eq!(row::<u8>(&mut other, "SELECT @into IS NULL AND @assigned IS NULL"), 1, "{call}");
+            drop(other);
+            caller.exec_drop(call, ()).unwrap();
+            let mut other = lab.through(&route);
+            assert_eq!(row::<u8>(&mut other, "SELECT @into IS NULL AND @assigned IS NULL"), 1, "{call}");
+            drop(other);
+            run(&mut caller, &[call]);
+            assert_eq!(row::<u8>(&mut caller, "SELECT @into"), 7, "{call}");
+        }
+        run(
+            &mut lab.servers.dba(route.kind),
+            &["DROP FUNCTION app.leaving", "DROP FUNCTION app.abs", "DROP TABLE app.of_functions"],
+        );
+    }
+}
+
 /// More sessions than connections: what a statement left is read by its own session.
 pub fn what_the_last_statement_left(lab: &Lab) {
     for route in narrow(lab, "last", 2) {

@@ -50,6 +50,32 @@ fn what_a_session_left_is_reset_before_another_gets_the_connection() {
 }
 
 #[test]
+fn what_a_function_may_have_left_is_reset_before_another_session_gets_the_connection() {
+    let world = World::with(1, |_| {});
+    let (mut caller, mut other) = (world.client(), world.client());
+    let names = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
+    for (call, resets) in [("SELECT f(1)", true), ("SELECT COALESCE(1)", false)] {
+        world.fake.control.log.lock().clear();
+        let here = value(&mut caller, call);
+        world.await_pool(0, 1);
+        assert_eq!(value(&mut caller, "SELECT 1"), here);
+        world.await_pool(0, 1);
+        assert_eq!(value(&mut other, "SELECT 2"), here);
+        world.await_pool(0, 1);
+        let reset: &[&str] = if resets { &["RESET", names] } else { &[] };
+        assert_eq!(world.fake.control.texts(), [&[call, "SELECT 1"], reset, &["SELECT 2"]].concat());
+        value(&mut caller, "SELECT 3");
+        world.await_pool(0, 1);
+    }
+    value(&mut caller, "SELECT f(1)");
+    world.await_pool(0, 1);
+    world.fake.control.log.lock().clear();
+    caller.reset().unwrap();
+    value(&mut caller, "SELECT 4");
+    assert_eq!(world.fake.control.texts()[0], "RESET", "it is another session now");
+}
+
+#[test]
 fn schema_and_settings_follow_the_session_to_other_connections() {
     let world = World::new();
     let (mut one, mut two) = (world.client(), world.client());
@@ -330,7 +356,7 @@ fn waiters_released_at_once_keep_to_max_connections() {
     let secret = wire::auth::Secret::Clear("app".to_owned());
     let identity = Identity::new("app", secret, wire::CapabilityFlags::empty());
     let profile = Arc::new(Profile::login(None, 45));
-    let want = Want { identity: Arc::new(identity), profile, ahead: None, last: None };
+    let want = Want { identity: Arc::new(identity), profile, ahead: None, last: None, session: 0 };
     let variables =
         Variables { connect_timeout_server_max: Duration::from_secs(100), ..Variables::default() };
     let (most, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
