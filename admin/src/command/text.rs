@@ -182,6 +182,24 @@ mod tests {
     }
 
     #[test]
+    fn every_short_text_is_cut_without_harm_and_nothing_is_lost_in_quotes() {
+        let parts = ["'", "\"", "`", ";", "-", "/", "*", "#", "\n", "é", "?", "("];
+        let count = parts.len();
+        for number in 0..count.pow(4) {
+            let picks = [number, number / count, number / count.pow(2), number / count.pow(3)];
+            let text: String = picks.iter().map(|pick| parts[pick % count]).collect();
+            for statement in statements(&text) {
+                assert!(!statement.is_empty() && statements(&statement).len() <= 1, "{text:?}");
+                assert_eq!(with_parameters(&statement, |_| "?".into()).0, statement, "{text:?}");
+                collapse(&statement);
+                split_outside_quotes(&statement, ';');
+            }
+            let quoted = text.replace('\'', "''");
+            assert_eq!(statements(&format!("'{quoted}'")), [format!("'{quoted}'")], "{text:?}");
+        }
+    }
+
+    #[test]
     fn first_words_end_where_letters_end() {
         assert_eq!(first_word("select@@x"), "SELECT");
         assert_eq!(first_word("(select 1)"), "");
