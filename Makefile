@@ -11,7 +11,7 @@ KILLS ?= 1000
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
-	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory conformance test-kill clean
+	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory conformance test-admin test-kill clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -22,6 +22,7 @@ help:
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
+	@echo 'test-admin    the admin port with command-line clients, drivers, dumps and dolphie'
 	@echo 'test-kill     kill -9 a thousand times while configuration is saved (KILLS=1000)'
 	@echo 'bench-memory  resident memory of 2,000 idle connections'
 	@echo 'clean         remove everything built'
@@ -78,6 +79,11 @@ conformance: prerequisites
 
 test-kill: prerequisites
 	POINTSMAN_KILL_ROUNDS=$(KILLS) $(CARGO) test --locked --package pointsman --test kill -- --nocapture
+
+# Exit status 77: clients cannot be had here.
+test-admin: prerequisites
+	$(CARGO) build --locked --package pointsman
+	@lab/admin/run.py
 
 bench-memory: prerequisites
 	$(CARGO) bench --locked --bench idle_memory

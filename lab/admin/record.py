@@ -26,10 +26,13 @@ def say(kind, text):
 
 
 def read_packet(stream):
-    header = stream.read(4)
-    if len(header) < 4:
+    try:
+        header = stream.read(4)
+        if len(header) < 4:
+            return None, b""
+        return header[3], stream.read(int.from_bytes(header[:3], "little"))
+    except ConnectionError:  # a client that was killed
         return None, b""
-    return header[3], stream.read(int.from_bytes(header[:3], "little"))
 
 
 def hide(greeting):

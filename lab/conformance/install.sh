@@ -1,20 +1,37 @@
 #!/usr/bin/env bash
-# Installs the client libraries of the conformance program, at the versions named here, into a directory of the cache:
-# a Python environment and npm's modules. Safe to run again: what is complete is left alone.
+# Installs the client libraries of the conformance program, or the tools of lab/admin, at the versions named here, into a directory of
+# the cache: a Python environment and npm's modules. Safe to run again: what is complete is left alone.
 #
-#   lab/conformance/install.sh            prints the directory as its last line
+#   lab/conformance/install.sh [drivers]  prints the directory as its last line
+#   lab/conformance/install.sh tools      the same for operators' tools
 #
 # Exit status: 0 they are there; 77 this machine cannot have them (one line says why); 1 something went wrong.
 set -euo pipefail
 
-python_packages=(PyMySQL==1.2.4 cryptography==46.0.3 mysql-connector-python==26.10.0 mysqlclient==2.3.2)
-node_packages=(mysql2@3.24.6)
-root=${XDG_CACHE_HOME:-$HOME/.cache}/pointsman/conformance-clients
+case ${1:-drivers} in
+    drivers)
+        name=conformance-clients
+        python_packages=(PyMySQL==1.2.4 cryptography==46.0.3 mysql-connector-python==26.10.0 mysqlclient==2.3.2)
+        node_packages=(mysql2@3.24.6)
+        loads=MySQLdb
+        ;;
+    tools)
+        name=admin-tools
+        python_packages=(dolphie==6.18.0 pyte==0.8.2)
+        node_packages=()
+        loads=pyte
+        ;;
+    *)
+        echo "usage: lab/conformance/install.sh [drivers|tools]" >&2
+        exit 2
+        ;;
+esac
+root=${XDG_CACHE_HOME:-$HOME/.cache}/pointsman/$name
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-say() { printf 'conformance-clients: [%3d s] %s\n' "$SECONDS" "$*" >&2; }
-cannot() { printf 'conformance-clients: cannot install them here: %s\n' "$*" >&2; exit 77; }
+say() { printf '%s: [%3d s] %s\n' "$name" "$SECONDS" "$*" >&2; }
+cannot() { printf '%s: cannot install them here: %s\n' "$name" "$*" >&2; exit 77; }
 
 quietly() { # quietly WHAT COMMAND...: its output is shown only when it fails
     local what=$1
@@ -22,7 +39,7 @@ quietly() { # quietly WHAT COMMAND...: its output is shown only when it fails
     say "$what"
     "$@" >"$log" 2>&1 </dev/null || {
         tail -n 15 "$log" >&2
-        printf 'conformance-clients: FAILED: %s\n' "$what" >&2
+        printf '%s: FAILED: %s\n' "$name" "$what" >&2
         exit 1
     }
 }
@@ -50,23 +67,23 @@ install_libraries() {
     rm -rf "$root"
     mkdir -p "$root/node"
     quietly "creating a Python environment" python3 -m venv "$root/python"
-    quietly "installing the Python drivers" "$root/python/bin/python" -m pip install --quiet \
+    quietly "installing the Python packages" "$root/python/bin/python" -m pip install --quiet \
         --disable-pip-version-check "${python_packages[@]}"
-    quietly "installing the Node.js driver" npm install --prefix "$root/node" --no-audit --no-fund \
-        --no-package-lock "${node_packages[@]}"
+    [ ${#node_packages[@]} = 0 ] || quietly "installing the Node.js driver" npm install --prefix "$root/node" \
+        --no-audit --no-fund --no-package-lock "${node_packages[@]}"
     wanted >"$root/versions"
 }
 
 wanted() { printf '%s\n' "${python_packages[@]}" "${node_packages[@]}"; }
-have_all() { [ "$(cat "$root/versions" 2>/dev/null)" = "$(wanted)" ] && "$root/python/bin/python" -c 'import MySQLdb' 2>/dev/null; }
+have_all() { [ "$(cat "$root/versions" 2>/dev/null)" = "$(wanted)" ] && "$root/python/bin/python" -c "import $loads" 2>/dev/null; }
 
 mkdir -p "$(dirname "$root")"
 exec 9>"$root.lock"
-flock -w 600 9 || { printf 'conformance-clients: FAILED: another installation is not ending\n' >&2; exit 1; }
+flock -w 600 9 || { printf '%s: FAILED: another installation is not ending\n' "$name" >&2; exit 1; }
 if ! have_all; then
     need_tools
     install_libraries
-    have_all || { printf 'conformance-clients: FAILED: the drivers do not load\n' >&2; exit 1; }
+    have_all || { printf '%s: FAILED: what was installed does not load\n' "$name" >&2; exit 1; }
 fi
 say "all there"
 echo "$root"

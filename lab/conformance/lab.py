@@ -126,20 +126,20 @@ def accounts(server):
 
 
 class Daemon:
-    """A pointsman in front of one server, which it says it is."""
+    """A pointsman in front of one server, which it says it is once it is configured."""
 
-    def __init__(self, program, server, servers):
+    def __init__(self, program, server, servers, *more):
         self.server = server
         self.servers = servers
         self.directory = tempfile.mkdtemp(prefix=f"conformance-{server}-")
         self.log = pathlib.Path(self.directory, "log")
-        arguments = [program, "-D", self.directory]
+        arguments = [program, "-D", self.directory, *more]
         for variable in ("admin-mysql_ifaces", "mysql-interfaces", "sqliteserver-mysql_ifaces"):
             arguments += ["--set", f"{variable}={HOST}:0"]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         ports = self.wait_ready()
-        self.admin_port, self.port = ports["admin"], ports["mysql"]
+        self.admin_port, self.port, self.sqlite_port = ports["admin"], ports["mysql"], ports.get("sqliteserver")
 
     def wait_ready(self):
         deadline = time.monotonic() + START_SECONDS
