@@ -64,6 +64,7 @@ mod tests {
     use super::*;
     use crate::testing::{pair, server};
     use admin::rows::{BgdHostgroupRow, ServersConfig};
+    use proptest::prelude::*;
 
     fn at(host: &str) -> Endpoint {
         Endpoint::new(host, 3306)
@@ -131,15 +132,9 @@ mod tests {
         let again = ServersConfig { servers: saved.rows, ..config() };
         let (mut before, mut after) = (loaded(), loaded());
         before.demote(20, 21, &at("x"));
-        before.purge(|_, _| 0);
+        before.add_green_writer(30, &at("w-green-1"));
         after.load(&again);
-        after.purge(|_, _| 0);
-        let shown = |hostgroups: &Hostgroups| {
-            let mut rows = super::super::rows::runtime_mysql_servers_rows(hostgroups);
-            rows.retain(|row| row[0] != admin::Value::Int(30));
-            rows
-        };
-        assert_eq!(shown(&after), shown(&before));
+        assert_eq!(shown(&mut after), shown(&mut before));
     }
 
     #[test]
@@ -160,5 +155,79 @@ mod tests {
         hostgroups.load(&ServersConfig { servers: vec![server(10, "w")], ..config() });
         assert!(hostgroups.server(11, &at("r")).is_some(), "until its connections are gone");
         assert_eq!(places(&hostgroups.to_save()), ["10 w"]);
+    }
+
+    /// What runtime_mysql_servers shows once connections of servers that are gone have ended, shuns aside.
+    fn shown(hostgroups: &mut Hostgroups) -> Vec<Vec<admin::Value>> {
+        hostgroups.purge(|_, _| 0);
+        let mut rows = super::super::rows::runtime_mysql_servers_rows(hostgroups);
+        for row in &mut rows {
+            if let admin::Value::Text(status) = &mut row[4]
+                && status.starts_with("SHUNNED")
+            {
+                *status = "ONLINE".into();
+            }
+        }
+        rows
+    }
+
+    fn any_server() -> impl Strategy<Value = ServerRow> {
+        let hosts = prop::sample::select(vec!["w", "r", "s", "x"]);
+        let groups = prop::sample::select(vec![10, 11, 20, 21, 30]);
+        (groups, hosts, 0..4u8, 0..3u32).prop_map(|(group, host, status, weight)| {
+            let status = match status {
+                0 => ConfiguredStatus::Online,
+                1 => ConfiguredStatus::Shunned,
+                2 => ConfiguredStatus::OfflineSoft,
+                _ => ConfiguredStatus::OfflineHard,
+            };
+            ServerRow { status, weight, ..server(group, host) }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_saved_loads_as_what_was_in_force(
+            servers in prop::collection::vec(any_server(), 0..8),
+            moves in prop::collection::vec((0..4usize, any::<bool>(), any::<bool>()), 0..8),
+        ) {
+            let config = ServersConfig { servers, ..config() };
+            let mut hostgroups = Hostgroups::default();
+            hostgroups.load(&config);
+            for (host, read_only, also_reader) in moves {
+                let endpoint = at(["w", "r", "s", "x"][host]);
+                hostgroups.apply_read_only(&endpoint, read_only, also_reader);
+                hostgroups.shun_aws_bgd(11, &endpoint);
+            }
+            let saved = hostgroups.to_save();
+            prop_assert!(saved.notes.is_empty());
+            let mut again = Hostgroups::default();
+            let ignored = again.load(&ServersConfig { servers: saved.rows.clone(), ..config });
+            prop_assert_eq!(ignored, Vec::<String>::new());
+            prop_assert_eq!(shown(&mut again), shown(&mut hostgroups));
+            prop_assert_eq!(again.to_save(), saved);
+        }
+
+        #[test]
+        fn what_is_saved_in_a_switchover_loads_as_what_was_configured(
+            servers in prop::collection::vec(any_server(), 0..8),
+            moves in prop::collection::vec((0..4usize, any::<bool>(), any::<bool>()), 0..8),
+        ) {
+            let config = ServersConfig { servers, ..config() };
+            let mut hostgroups = Hostgroups::default();
+            hostgroups.load(&config);
+            let before = shown(&mut hostgroups);
+            hostgroups.set_bgd_status(10, BgdStatus::WriterSwitchoverInProgress);
+            for (host, demote, also_reader) in moves {
+                let endpoint = at(["w", "r", "s", "x"][host]);
+                match demote {
+                    true => hostgroups.demote(10, 11, &endpoint),
+                    false => hostgroups.configure_writer(10, 11, &endpoint, also_reader),
+                }
+            }
+            let mut again = Hostgroups::default();
+            again.load(&ServersConfig { servers: hostgroups.to_save().rows, ..config });
+            prop_assert_eq!(shown(&mut again), before);
+        }
     }
 }

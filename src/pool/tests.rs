@@ -478,3 +478,33 @@ fn a_connection_that_is_drained_while_it_is_pinged_does_not_come_back() {
     pool.inner.put_back(&slot, idle, &mut pool.trash);
     assert_eq!((pool.row(), pool.closed()), (online(0, 0), vec![1]));
 }
+
+#[test]
+fn a_load_of_the_same_leaves_connections_alone_and_undoes_moves() {
+    let mut pool = Fixture::new(10);
+    let app = want("app", None);
+    let used = pool.open(&app, 1);
+    let free = pool.open(&app, 2);
+    pool.release(free);
+    let load = |pool: &mut Fixture, servers: Vec<ServerRow>| {
+        pool.inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
+        pool.inner.sweep(&mut pool.trash);
+    };
+    let same = vec![row(0, 10), row(1, 10)];
+    for _ in 0..3 {
+        load(&mut pool, same.clone());
+        assert_eq!((pool.row(), pool.closed()), (online(1, 1), vec![]));
+    }
+    // A change of anything but the place is none for connections.
+    load(&mut pool, vec![ServerRow { weight: 9, comment: "x".into(), ..row(0, 10) }, row(1, 10)]);
+    assert_eq!((pool.row(), pool.closed()), (online(1, 1), vec![]));
+    assert!(!used.0.shared.is_retired());
+    pool.release(used);
+    assert_eq!((pool.row(), pool.closed()), (online(0, 2), vec![]));
+    // What was moved meanwhile is back, with other connections.
+    pool.inner.hostgroups.demote(0, 1, &db());
+    pool.inner.sweep(&mut pool.trash);
+    assert_eq!((pool.row(), pool.closed()), (None, vec![2, 1]));
+    load(&mut pool, same);
+    assert_eq!(pool.row(), online(0, 0));
+}
