@@ -162,6 +162,20 @@ fn unix_sockets_serve_and_go_with_the_daemon() {
     }
     let error = through_socket(&traffic, "testuser", "wrong").unwrap_err().to_string();
     assert!(error.contains("'testuser'@'localhost'"), "{error}");
+    // Only the password itself proves this one (it is of "sesame"): clients send it through a socket as it is.
+    let hash = "24412430304124185E5B253853614B272D7C743A177B4D322B121D44\
+                63774E6C696C52674C733276544148667A664B58647A373754326B4E696D766B464E59316E2F56516432";
+    let user = format!("INSERT INTO mysql_users (username, password) VALUES ('hashed', '{hash}')");
+    for sql in [
+        "SET mysql-default_authentication_plugin='caching_sha2_password'",
+        "LOAD MYSQL VARIABLES TO RUNTIME",
+        &user,
+        "LOAD MYSQL USERS TO RUNTIME",
+    ] {
+        conn.query_drop(sql).unwrap();
+    }
+    assert!(through_socket(&sqlite, "hashed", "wrong").is_err());
+    assert_eq!(one(&mut through_socket(&sqlite, "hashed", "sesame").unwrap()), Some(1));
     let status = daemon.stop(Signal::TERM);
     assert!(status.is_some_and(|status| status.success()), "{status:?}\n{}", daemon.log());
     assert_eq!(fs::read_dir(places.path()).unwrap().count(), 0);
