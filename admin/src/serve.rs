@@ -123,7 +123,8 @@ fn write(answer: &Answer, reply: Reply<'_>, form: Form) -> Result<(), WireError>
         Answer::Ok { affected, info } => reply.ok(*affected, 0, info),
         Answer::Rows { columns, integers, rows } => {
             let columns = columns.iter().zip(integers).map(|(name, integer)| {
-                let kind = if *integer {
+                // As ProxySQL, whose tools compare with texts.
+                let kind = if form == Form::Binary && *integer {
                     ColumnType::MYSQL_TYPE_LONGLONG
                 } else {
                     ColumnType::MYSQL_TYPE_VAR_STRING

@@ -45,7 +45,7 @@ def problems(daemon, tools):
     client(daemon.admin_port, "admin", "admin", [text.format(port=daemon.sqlite_port) for text in SET_UP])
     client(daemon.port, "testuser", "testuser", ["SELECT 1", "SELECT 2"])
     shown = ("[CONNECTED]", "ProxySQL ", "Workers", "Hostgroup Summary (1)", str(daemon.sqlite_port), "ONLINE", "Query Rules (1)",
-             "^SELECT", "Command Stats (1)", "Processlist (")
+             "^SELECT", "Yes", "Command Stats (1)", "Processlist (")
     [port] = lab.free_ports(1)
     with tempfile.TemporaryDirectory(prefix="dolphie-") as home, tempfile.TemporaryFile("w+") as record:
         relay = subprocess.Popen([sys.executable, HERE / "record.py", str(port), str(daemon.admin_port)], stdout=record)

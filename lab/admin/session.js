@@ -4,7 +4,11 @@
 const fs = require('fs');
 const mysql = require('mysql2/promise');
 
-const text = (value) => (value === null ? null : String(value));
+// A cell. All are texts, as ProxySQL's are.
+function text(value) {
+  if (value === null || typeof value === 'string') return value;
+  throw new Error(`${value} is a ${typeof value}`);
+}
 
 async function main() {
   const { statements, ...config } = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));

@@ -5,7 +5,12 @@ import sys
 
 
 def text(value):
-    return value.decode() if isinstance(value, (bytes, bytearray)) else None if value is None else str(value)
+    """A cell. All are texts, as ProxySQL's are."""
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode()
+    if value is None or isinstance(value, str):
+        return value
+    raise TypeError(f"{value!r} is a {type(value).__name__}")
 
 
 def outcome(cursor, error_class, sql):

@@ -81,15 +81,21 @@ fn a_client_configures_the_daemon() {
 }
 
 #[test]
-fn columns_have_types() {
+fn columns_are_texts_in_text_form_and_have_types_in_binary_form() {
     let listener = listen();
     let mut client = listener.connect("admin").unwrap();
-    let result = client.query_iter("SELECT hostgroup_id, hostname, 1+1 AS two FROM mysql_servers").unwrap();
-    let columns: Vec<_> =
-        result.columns().as_ref().iter().map(|c| (c.name_str().into_owned(), c.column_type())).collect();
     use mysql::consts::ColumnType::{MYSQL_TYPE_LONGLONG as LONGLONG, MYSQL_TYPE_VAR_STRING as STRING};
-    let expected = [("hostgroup_id", LONGLONG), ("hostname", STRING), ("two", STRING)];
-    assert_eq!(columns, expected.map(|(name, kind)| (name.to_owned(), kind)));
+    let named = |columns: &[mysql::Column]| {
+        columns.iter().map(|c| (c.name_str().into_owned(), c.column_type())).collect::<Vec<_>>()
+    };
+    let expected = |kinds: [mysql::consts::ColumnType; 3]| {
+        ["hostgroup_id", "hostname", "two"].map(str::to_owned).into_iter().zip(kinds).collect::<Vec<_>>()
+    };
+    let sql = "SELECT hostgroup_id, hostname, 1+1 AS two FROM mysql_servers";
+    let text = named(client.query_iter(sql).unwrap().columns().as_ref());
+    assert_eq!(text, expected([STRING, STRING, STRING]));
+    let binary = named(client.exec_iter(sql, ()).unwrap().columns().as_ref());
+    assert_eq!(binary, expected([LONGLONG, STRING, STRING]));
 }
 
 #[test]
