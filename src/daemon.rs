@@ -34,7 +34,7 @@ use wire::service::{ConnectionLimit, Handler, Service, ServiceSpec};
 use wire::tls::ServerTls;
 
 /// Stack of a client's thread, in bytes.
-const CLIENT_STACK: usize = 256 * 1024;
+pub(crate) const CLIENT_STACK: usize = 256 * 1024;
 /// Stack of a thread that runs SQLite, in bytes: a deep expression needs it.
 const SQLITE_STACK: usize = 2 * 1024 * 1024;
 /// Connections to the admin interface and to the SQLite3 server, each.
@@ -166,7 +166,7 @@ impl Daemon {
         let refused = self.listeners.traffic.refused();
         let live = live_tables(&self.backends, &self.sessions, config, &self.dns, monitor, refused);
         let pools = stats::pool_tables(&self.backends);
-        let of_sessions = stats::session_tables(&self.sessions);
+        let of_sessions = stats::session_tables(&self.sessions, config, &self.statistics);
         let tables = live.into_iter().chain(queries).chain(pools).chain(of_sessions);
         for table in tables.chain(monitor_tables(monitor)) {
             self.admin.register(table).map_err(part)?;

@@ -89,6 +89,7 @@ impl Process {
             ProcessCommand::Resume => self.open(Traffic::Paused, "not paused")?,
             ProcessCommand::Stop => self.stop_traffic()?,
             ProcessCommand::Start => self.open(Traffic::Stopped, "not stopped")?,
+            ProcessCommand::FlushClientHosts => self.sessions.hosts.flush(),
             ProcessCommand::ReloadTls => self.certificate.reload()?,
             ProcessCommand::KillConnection(id) => self.session(id)?.end(Ending::Killed),
             ProcessCommand::KillQuery(id) => self.session(id)?.kill_query(),

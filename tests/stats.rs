@@ -19,20 +19,19 @@ fn client(proxy: &Daemon) -> Conn {
     connect(proxy.traffic_port, "testuser", "testuser")
 }
 
-/// The only row of a table, as text, with `|` between its columns.
-fn row(admin: &mut Conn, columns: &str, table: &str) -> String {
+/// The rows of a table, as text, with `|` between its columns.
+fn rows(admin: &mut Conn, columns: &str, table: &str) -> String {
     let columns: Vec<_> = columns.split(' ').map(|name| format!("COALESCE({name}, 'NULL')")).collect();
     let rows: Vec<String> =
         admin.query(format!("SELECT {} FROM {table}", columns.join(" || '|' || "))).unwrap();
-    assert_eq!(rows.len(), 1, "{table}: {rows:?}");
-    rows.into_iter().next().unwrap()
+    rows.join("\n")
 }
 
 /// The same, when it has become so: a client may have its answer a moment before that is counted.
 fn becomes(admin: &mut Conn, columns: &str, table: &str, expected: &str) {
     let mut last = String::new();
     let same = within(PATIENCE, || {
-        last = row(admin, columns, table);
+        last = rows(admin, columns, table);
         last == expected
     });
     assert!(same, "{columns} of {table}: {last}, not {expected}");
@@ -52,9 +51,9 @@ fn the_connection_pool_counts_a_known_load() {
     admin.query_drop("LOAD MYSQL VARIABLES TO RUNTIME").unwrap();
     clients.iter_mut().for_each(|client| client.query_drop("SELECT 2").unwrap());
     becomes(&mut admin, pool, "stats_mysql_connection_pool", "0|3|3|0|3");
-    assert_eq!(row(&mut admin, pool, "stats_mysql_connection_pool_reset"), "0|3|3|0|3");
+    assert_eq!(rows(&mut admin, pool, "stats_mysql_connection_pool_reset"), "0|3|3|0|3");
     let all = "ConnUsed ConnFree ConnOK ConnERR MaxConnUsed Queries Bytes_data_sent Bytes_data_recv";
-    assert_eq!(row(&mut admin, all, "stats_mysql_connection_pool"), "0|3|0|0|0|0|0|0");
+    assert_eq!(rows(&mut admin, all, "stats_mysql_connection_pool"), "0|3|0|0|0|0|0|0");
     let backends =
         "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Queries_backends_bytes_sent'";
     let before: u64 = admin.query_first(backends).unwrap().unwrap();
@@ -65,7 +64,7 @@ fn the_connection_pool_counts_a_known_load() {
     let sent = COUNT * (4 + 1 + 8);
     let columns = "ConnUsed ConnOK MaxConnUsed Queries Bytes_data_sent";
     becomes(&mut admin, columns, "stats_mysql_connection_pool", &format!("0|0|1|{COUNT}|{sent}"));
-    let received: u64 = row(&mut admin, "Bytes_data_recv", "stats_mysql_connection_pool").parse().unwrap();
+    let received: u64 = rows(&mut admin, "Bytes_data_recv", "stats_mysql_connection_pool").parse().unwrap();
     assert!(received.is_multiple_of(COUNT) && received > COUNT * 30, "{received}");
     assert_eq!(
         admin.query_first::<u64, _>(backends).unwrap().unwrap(),
@@ -83,7 +82,7 @@ fn hostgroups_count_what_they_gave_out_and_who_waited() {
     let (mut first, mut second) = (client(&proxy), client(&proxy));
     let table = "stats_mysql_hostgroup_connection_pool";
     eventually(&mut admin, "SELECT SUM(ConnUsed) = 0 FROM stats_mysql_connection_pool");
-    row(&mut admin, "hostgroup", "stats_mysql_hostgroup_connection_pool_reset");
+    rows(&mut admin, "hostgroup", "stats_mysql_hostgroup_connection_pool_reset");
     first.query_drop("BEGIN").unwrap();
     becomes(&mut admin, "hostgroup acquisitions_total waits_total waiters", table, "0|1|0|0");
     let waiting = std::thread::spawn(move || second.query_drop("SELECT 1"));
@@ -107,7 +106,7 @@ fn free_connections_tell_what_they_did() {
     let columns = "hostgroup srv_host srv_port user autocommit json_extract(statistics,'$.address') \
                    json_extract(statistics,'$.myconnpoll_get')-json_extract(statistics,'$.myconnpoll_put') \
                    json_extract(statistics,'$.questions')>=2 json_extract(mysql_info,'$.thread_id')>0";
-    let shown = row(&mut admin, columns, "stats_mysql_free_connections");
+    let shown = rows(&mut admin, columns, "stats_mysql_free_connections");
     assert_eq!(shown, format!("0|127.0.0.1|{port}|testuser|1|127.0.0.1:{port}|0|1|1"));
 }
 
@@ -147,4 +146,43 @@ fn errors_are_counted_by_server_and_client() {
     let all = "SELECT COUNT(*) FROM stats_mysql_errors";
     assert_eq!(admin.query::<String, _>("SELECT username FROM stats_mysql_errors_reset").unwrap().len(), 5);
     assert_eq!(admin.query_first::<u64, _>(all).unwrap(), Some(0));
+}
+
+#[test]
+fn an_address_whose_logins_fail_is_refused_until_it_is_forgotten() {
+    let server = start_server();
+    let variables = ["mysql-client_host_cache_size=10", "mysql-client_host_error_counts=2"];
+    let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &variables);
+    let code = |user: &str, password: &str| match try_connect(proxy.traffic_port, user, password) {
+        Ok(_) => 0,
+        Err(mysql::Error::MySqlError(error)) => error.code,
+        Err(error) => panic!("{error}"),
+    };
+    assert_eq!(code("testuser", "wrong"), 1045);
+    becomes(&mut admin, "client_address error_count", "stats_mysql_client_host_cache", "127.0.0.1|1");
+    assert_eq!(code("testuser", "testuser"), 0);
+    let none = "SELECT COUNT(*) = 0 FROM stats_mysql_client_host_cache";
+    eventually(&mut admin, none);
+    for count in ["1", "2"] {
+        assert_eq!(code("testuser", "wrong"), 1045);
+        becomes(&mut admin, "error_count", "stats_mysql_client_host_cache", count);
+    }
+    assert_eq!(code("testuser", "testuser"), 1129);
+    let killed = "SELECT Variable_Value = 1 FROM stats_mysql_global WHERE Variable_Name = 'client_host_error_killed_connections'";
+    eventually(&mut admin, killed);
+    admin.query_drop("PROXYSQL FLUSH MYSQL CLIENT HOSTS").unwrap();
+    assert_eq!(code("testuser", "testuser"), 0);
+    assert_eq!(code("testuser", "wrong"), 1045);
+    becomes(&mut admin, "error_count", "stats_mysql_client_host_cache", "1");
+    assert_eq!(rows(&mut admin, "error_count", "stats_mysql_client_host_cache_reset"), "1");
+    eventually(&mut admin, none);
+}
+
+#[test]
+fn memory_is_told_by_what_takes_it() {
+    let server = start_server();
+    let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &[]);
+    let _client = client(&proxy);
+    let all = "SELECT COUNT(*) = 5 AND MIN(CAST(Variable_Value AS INT)) > 0 FROM stats_memory_metrics";
+    eventually(&mut admin, all);
 }

@@ -148,6 +148,8 @@ pub enum ProcessCommand {
     Start,
     /// PROXYSQL RELOAD TLS: the certificate's files as they are now, for new connections.
     ReloadTls,
+    /// PROXYSQL FLUSH MYSQL CLIENT HOSTS: forgets which clients' addresses failed.
+    FlushClientHosts,
     /// KILL CONNECTION: ends the session with this connection id.
     KillConnection(u32),
     /// KILL QUERY: ends the statement that runs in this session.
@@ -181,6 +183,11 @@ pub struct Start<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StoreError(pub String);
+
+/// Memory that SQLite has taken in the whole process, in bytes.
+pub fn sqlite_memory() -> u64 {
+    live::sqlite_memory()
+}
 
 /// Longest an admin statement may run.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(60);

@@ -94,6 +94,12 @@ impl Schema {
     }
 }
 
+/// Memory that SQLite has taken in the whole process, in bytes.
+pub(crate) fn sqlite_memory() -> u64 {
+    // SAFETY: it takes nothing, and may be called by any thread at any time.
+    u64::try_from(unsafe { rusqlite::ffi::sqlite3_memory_used() }).unwrap_or(0)
+}
+
 /// What SQLite is told of a table: names and types alone, because keys and CHECKs of a virtual table would only mislead its planner.
 fn declaration(table: &LiveTable) -> Result<CString> {
     let scratch = Connection::open_in_memory()?;

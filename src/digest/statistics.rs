@@ -180,6 +180,10 @@ impl Statistics {
             );
         }
     }
+    /// Memory that it takes, in bytes.
+    pub fn memory(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().used).sum()
+    }
     /// Rows of stats_mysql_query_digest.
     pub fn rows(&self) -> Vec<Vec<Value>> {
         let of_shard = |shard: &Mutex<Shard>| shard.lock().entries.iter().map(Entry::row).collect::<Vec<_>>();
@@ -231,6 +235,7 @@ mod tests {
             text("SELECT ?"),
         ];
         assert_eq!((rows.len(), &rows[0][..6]), (1, &names[..]));
+        assert_eq!(statistics.memory(), size_of::<Entry>() + "SELECT ?".len() + "shop".len() + "app".len());
         assert_eq!(ints(&rows[0], 6..7), [2]);
         assert_eq!(ints(&rows[0], 9..14), [40, 10, 30, 5, 3]);
         let seen = ints(&rows[0], 7..9);

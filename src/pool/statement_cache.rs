@@ -50,6 +50,7 @@ impl StatementCache {
     /// Adds a statement that was prepared just now. The one prepared earlier for the same text, and those used longest ago
     /// that are more than `limit`, will be closed, except for busy ones.
     pub fn add(&mut self, text: &Arc<StatementText>, statement: Prepared, caller: Caller<'_>, limit: usize) {
+        text.note_shape(&statement);
         self.remove(text);
         while self.entries.len() >= limit.max(1) {
             let idle = self.entries.iter().enumerate().filter(|(_, entry)| !entry.busy);

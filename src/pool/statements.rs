@@ -1,13 +1,15 @@
 //! What prepared statements say, kept once however many sessions have them open, and how connections come by them.
 
 use super::connection::Connection;
+use super::figures::number;
 use super::profile::Profile;
 use super::statement_cache::Caller;
-use admin::Variables;
+use crate::digest::{self, Options};
+use admin::{Value, Variables};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 use wire::WireError;
@@ -29,12 +31,39 @@ pub(super) fn texts_gone() -> u64 {
 pub struct StatementText {
     sql: Box<[u8]>,
     profile: Profile,
+    id: u64,
+    /// Parameters and columns, as the last server to prepare it said.
+    shape: [AtomicU16; 2],
 }
 
 impl StatementText {
     /// The SQL text.
     pub fn sql(&self) -> &[u8] {
         &self.sql
+    }
+    /// Takes note of what a server said of it.
+    pub(super) fn note_shape(&self, statement: &Prepared) {
+        let [parameters, columns] = &self.shape;
+        parameters.store(statement.parameters, Ordering::Relaxed);
+        columns.store(statement.columns, Ordering::Relaxed);
+    }
+    /// A row of stats_mysql_prepared_statements_info.
+    fn row(&self, sessions: usize, connections: usize, options: &Options) -> Vec<Value> {
+        let mut digest = Vec::new();
+        digest::write(&self.sql, false, options, &mut digest);
+        let schema = self.profile.schema.as_deref().unwrap_or_default();
+        let [parameters, columns] = &self.shape;
+        vec![
+            number(self.id),
+            Value::Text(schema.to_owned()),
+            Value::Text(String::new()),
+            Value::Text(digest::show(digest::hash(&digest))),
+            number(sessions as u64),
+            number(connections as u64),
+            Value::Int(columns.load(Ordering::Relaxed).into()),
+            Value::Int(parameters.load(Ordering::Relaxed).into()),
+            Value::Text(String::from_utf8_lossy(&self.sql).into_owned()),
+        ]
     }
 }
 
@@ -54,6 +83,7 @@ pub struct StatementTexts {
 #[derive(Default)]
 struct Known {
     by_hash: HashMap<u64, Vec<Weak<StatementText>>>,
+    last_id: u64,
     sweep_at: usize,
 }
 
@@ -63,14 +93,31 @@ impl StatementTexts {
         let hash = self.hasher.hash_one((sql, &profile.schema));
         let mut known = self.known.lock();
         known.sweep();
-        let same_hash = known.by_hash.entry(hash).or_default();
+        let Known { by_hash, last_id, .. } = &mut *known;
+        let same_hash = by_hash.entry(hash).or_default();
         let open =
             same_hash.iter().filter_map(Weak::upgrade).find(|t| *t.sql == *sql && t.profile == *profile);
         open.unwrap_or_else(|| {
-            let text = Arc::new(StatementText { sql: sql.into(), profile: profile.clone() });
+            *last_id += 1;
+            let (id, shape) = (*last_id, Default::default());
+            let text = Arc::new(StatementText { sql: sql.into(), profile: profile.clone(), id, shape });
             same_hash.push(Arc::downgrade(&text));
             text
         })
+    }
+    /// Rows of stats_mysql_prepared_statements_info: by when they were prepared first.
+    pub fn rows(&self, options: &Options) -> Vec<Vec<Value>> {
+        let copy = |text: &Weak<StatementText>| {
+            // Sessions hold a text; connections, and the table here, know of it.
+            let (sessions, knowing) = (text.strong_count(), text.weak_count());
+            text.upgrade().map(|text| (text, sessions, knowing.saturating_sub(1)))
+        };
+        let mut open: Vec<_> = self.known.lock().by_hash.values().flatten().filter_map(copy).collect();
+        open.sort_unstable_by_key(|(text, ..)| text.id);
+        let row = |(text, sessions, connections): (Arc<StatementText>, usize, usize)| {
+            text.row(sessions, connections, options)
+        };
+        open.into_iter().map(row).collect()
     }
 }
 
@@ -120,6 +167,7 @@ impl Connection<Backend> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::statement_cache::StatementCache;
 
     #[test]
     fn sessions_share_a_text_and_not_its_namesakes() {
@@ -142,5 +190,30 @@ mod tests {
         }
         assert!(texts.known.lock().by_hash.len() <= 2 * FIRST_SWEEP);
         assert!(Arc::ptr_eq(&kept, &texts.get(b"kept", &plain)));
+    }
+
+    #[test]
+    fn rows_tell_who_has_a_statement() {
+        let texts = StatementTexts::default();
+        let profile = Profile::login(Some("shop"), 45);
+        let sessions = [texts.get(b"SELECT ?, 2", &profile), texts.get(b"SELECT ?, 2", &profile)];
+        let mut caches = [StatementCache::default(), StatementCache::default(), StatementCache::default()];
+        let caller = Caller { session: 1, types: b"" };
+        for cache in &mut caches {
+            cache.add(&sessions[0], Prepared { id: 9, parameters: 1, columns: 2 }, caller, 10);
+        }
+        let options = Options::default();
+        let mut digest = Vec::new();
+        digest::write(b"SELECT 7, 8", false, &options, &mut digest);
+        let text = |text: &str| Value::Text(text.to_owned());
+        let digest = text(&digest::show(digest::hash(&digest)));
+        let numbers = [2, 3, 2, 1].map(Value::Int);
+        let expected =
+            [&[Value::Int(1), text("shop"), text(""), digest], &numbers[..], &[text("SELECT ?, 2")]];
+        assert_eq!(texts.rows(&options), [expected.concat()]);
+        caches[0].clear();
+        assert_eq!(texts.rows(&options)[0][5], Value::Int(2));
+        drop(sessions);
+        assert!(texts.rows(&options).is_empty());
     }
 }

@@ -10,6 +10,7 @@ mod counts;
 mod dispatch;
 mod forward;
 mod hold;
+mod hosts;
 mod kill;
 mod learn;
 mod left;
@@ -50,6 +51,7 @@ use registry::Registered;
 use registry::count;
 pub use registry::{Ending, Entry, Registry};
 use state::{Session, Step};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 pub use sweeper::Sweeper;
@@ -57,7 +59,8 @@ use wire::auth::Accounts;
 use wire::channel::Channel;
 use wire::login::{Login, ServerOptions, login};
 use wire::reply::Reply;
-use wire::service::Accepted;
+use wire::service::{Accepted, refuse};
+use wire::socket::Socket;
 use wire::{CapabilityFlags, WireError};
 
 /// Longest pause between the pieces of one packet.
@@ -105,6 +108,10 @@ impl Sessions {
     pub fn global_rows(&self, refused: u64) -> Vec<Vec<admin::Value>> {
         global_rows(&self.registry, &self.backends, self.uptime(), refused)
     }
+    /// Prepared statements that sessions have open.
+    pub fn statement_texts(&self) -> &StatementTexts {
+        &self.texts
+    }
     /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
@@ -145,16 +152,34 @@ impl Sessions {
     ) -> Result<Entered, WireError> {
         let Accepted { socket, peer, id } = accepted;
         self.config.keep_alive(&socket);
+        self.check_host(&socket, peer)?;
         let place = Mutex::new(None);
         let enter = |user: &str, most| {
             *place.lock() = Some(self.registry.enter(id, peer, socket.clone(), user, most)?);
+            // Before the client knows: what it does next finds it so.
+            self.registry.hosts.succeeded(peer.ip(), &self.config.variables());
             Ok(())
         };
         let admission = Admission { accounts, shared: self, enter };
-        let (client, login) = login(socket.clone(), id, options, &admission)?;
+        let logged_in = login(socket.clone(), id, options, &admission);
+        if let (Err(error), true) = (&logged_in, peer != Socket::UNIX_PEER) {
+            self.registry.hosts.failed(peer.ip(), error, &self.config.variables());
+        }
+        let (client, login) = logged_in?;
         // `login` succeeds only by way of `enter`.
         let registered = place.into_inner().ok_or(WireError::Closed)?;
         Ok(Entered { client, login: Some(Box::new(login)), registered: Arc::new(registered) })
+    }
+}
+
+impl Sessions {
+    /// Refuses a client whose address has failed too often, in place of the greeting.
+    fn check_host(&self, socket: &Socket, peer: SocketAddr) -> Result<(), WireError> {
+        let refusal = self.registry.hosts.refusal(peer.ip(), &self.config.variables());
+        let Some(error) = refusal.filter(|_| peer != Socket::UNIX_PEER) else { return Ok(()) };
+        count(&self.registry.counters.blocked);
+        refuse(socket.clone(), &error);
+        Err(error.into())
     }
 }
 

@@ -145,6 +145,7 @@ pub fn global_rows(
         ("generated_error_packets", read(&counters.own_errors)),
         // A thread for each client, where ProxySQL has mysql-threads of them. dolphie shows no page without it.
         ("MySQL_Thread_Workers", entries.len() as u64),
+        ("client_host_error_killed_connections", read(&counters.blocked)),
         ("Access_Denied_Wrong_Password", read(&counters.refused_passwords)),
         ("Access_Denied_Max_Connections", refused),
         ("Access_Denied_Max_User_Connections", read(&counters.refused_users)),

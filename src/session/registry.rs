@@ -7,6 +7,7 @@
 
 use super::commands::Commands;
 use super::hold::Hold;
+use super::hosts::Hosts;
 use crate::hostgroups::HostgroupId;
 use crate::pool::Peer;
 use crate::stats::errors::Errors;
@@ -30,6 +31,8 @@ pub struct Registry {
     pub counters: Counters,
     /// Statements by their first words, and other commands.
     pub commands: Commands,
+    /// Addresses whose logins failed.
+    pub hosts: Hosts,
     /// Errors, by whose they were.
     pub errors: Errors,
 }
@@ -51,6 +54,8 @@ pub struct Counters {
     pub aborted: AtomicU64,
     /// Logins refused for the user's max_connections.
     pub refused_users: AtomicU64,
+    /// Clients refused for what failed from their addresses before.
+    pub blocked: AtomicU64,
     /// KILL QUERY sent to servers.
     pub killed_queries: AtomicU64,
     /// KILL CONNECTION sent to servers.

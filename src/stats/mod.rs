@@ -1,7 +1,10 @@
 //! Tables of the schema `stats`, over what the parts of the daemon count.
 
 pub mod errors;
+mod memory;
 
+use crate::config::Config;
+use crate::digest::statistics::Statistics;
 use crate::pool::{Backends, FreeConnection, HostgroupFigures, ServerFigures};
 use crate::session::Sessions;
 use admin::{LiveTable, Schema, Value, ddl};
@@ -48,11 +51,24 @@ pub fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
 }
 
 /// Tables of what sessions have met.
-pub fn session_tables(sessions: &Arc<Sessions>) -> Vec<LiveTable> {
+pub fn session_tables(
+    sessions: &Arc<Sessions>,
+    config: &Arc<Config>,
+    statistics: &Arc<Statistics>,
+) -> Vec<LiveTable> {
     let of_sessions = |name, ddl, rows: fn(&Sessions) -> Rows| {
         let sessions = Arc::clone(sessions);
         table(name, ddl, move || rows(&sessions))
     };
+    let (all, variables) = (Arc::clone(sessions), Arc::clone(config));
+    let prepared =
+        table("stats_mysql_prepared_statements_info", ddl::STATS_MYSQL_PREPARED_STATEMENTS_INFO, move || {
+            all.statement_texts().rows(&variables.variables().query_digests)
+        });
+    let (all, config, statistics) = (Arc::clone(sessions), Arc::clone(config), Arc::clone(statistics));
+    let memory = table("stats_memory_metrics", ddl::STATS_MEMORY_METRICS, move || {
+        memory::rows(&all, &config, &statistics)
+    });
     vec![
         of_sessions("stats_mysql_errors", ddl::STATS_MYSQL_ERRORS, |sessions| {
             sessions.registry().errors.rows()
@@ -60,5 +76,15 @@ pub fn session_tables(sessions: &Arc<Sessions>) -> Vec<LiveTable> {
         of_sessions("stats_mysql_errors_reset", ddl::STATS_MYSQL_ERRORS_RESET, |sessions| {
             sessions.registry().errors.take_rows()
         }),
+        of_sessions("stats_mysql_client_host_cache", ddl::STATS_MYSQL_CLIENT_HOST_CACHE, |sessions| {
+            sessions.registry().hosts.rows()
+        }),
+        of_sessions(
+            "stats_mysql_client_host_cache_reset",
+            ddl::STATS_MYSQL_CLIENT_HOST_CACHE_RESET,
+            |sessions| sessions.registry().hosts.take_rows(),
+        ),
+        prepared,
+        memory,
     ]
 }

@@ -16,12 +16,11 @@ const COMMANDS: &[(&str, ProcessCommand)] = &[
     ("STOP", ProcessCommand::Stop),
     ("START", ProcessCommand::Start),
     ("RELOAD TLS", ProcessCommand::ReloadTls),
+    ("FLUSH MYSQL CLIENT HOSTS", ProcessCommand::FlushClientHosts),
 ];
 
-/// What is to be flushed in ProxySQL and never kept here: the log goes to standard error as it is written, and neither results nor
-/// failures of clients' addresses are remembered.
-const NOTHING_KEPT: &[&str] =
-    &["FLUSH LOGS", "FLUSH QUERY CACHE", "FLUSH MYSQL QUERY CACHE", "FLUSH MYSQL CLIENT HOSTS"];
+/// What is to be flushed in ProxySQL and never kept here: the log goes to standard error as it is written, and no results are kept.
+const NOTHING_KEPT: &[&str] = &["FLUSH LOGS", "FLUSH QUERY CACHE", "FLUSH MYSQL QUERY CACHE"];
 
 /// Answers a command; `None` where it is none of these.
 pub(super) fn run(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlError>> {

@@ -50,8 +50,6 @@ const VARIABLES: &[&str] = &[
     "mysql-aws_blue_green_deployment_auto_discovery",
     "mysql-aws_locality_awareness",
     "mysql-binlog_reader_connect_retry_msec",
-    "mysql-client_host_cache_size",
-    "mysql-client_host_error_counts",
     "mysql-client_multi_statements",
     "mysql-client_session_track_gtid",
     "mysql-data_packets_history_size",

@@ -87,6 +87,47 @@ pub const STATS_MYSQL_HOSTGROUP_CONNECTION_POOL: &str =
 pub const STATS_MYSQL_HOSTGROUP_CONNECTION_POOL_RESET: &str =
     hostgroup_connection_pool!("stats_mysql_hostgroup_connection_pool_reset");
 
+/// stats_mysql_client_host_cache and its form that clears what it shows.
+macro_rules! client_host_cache {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    client_address VARCHAR NOT NULL,
+    error_count INT NOT NULL,
+    last_updated BIGINT NOT NULL
+)"
+        )
+    };
+}
+
+/// stats_mysql_client_host_cache
+pub const STATS_MYSQL_CLIENT_HOST_CACHE: &str = client_host_cache!("stats_mysql_client_host_cache");
+
+/// stats_mysql_client_host_cache_reset
+pub const STATS_MYSQL_CLIENT_HOST_CACHE_RESET: &str =
+    client_host_cache!("stats_mysql_client_host_cache_reset");
+
+/// stats_memory_metrics
+pub const STATS_MEMORY_METRICS: &str = "CREATE TABLE stats_memory_metrics (
+    Variable_Name VARCHAR NOT NULL PRIMARY KEY,
+    Variable_Value VARCHAR NOT NULL
+)";
+
+/// stats_mysql_prepared_statements_info
+pub const STATS_MYSQL_PREPARED_STATEMENTS_INFO: &str = "CREATE TABLE stats_mysql_prepared_statements_info (
+    global_stmt_id INT NOT NULL,
+    schemaname VARCHAR NOT NULL,
+    username VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,
+    ref_count_client INT NOT NULL,
+    ref_count_server INT NOT NULL,
+    num_columns INT NOT NULL,
+    num_params INT NOT NULL,
+    query VARCHAR NOT NULL
+)";
+
 /// stats_mysql_free_connections
 pub const STATS_MYSQL_FREE_CONNECTIONS: &str = "CREATE TABLE stats_mysql_free_connections (
     fd INT NOT NULL,

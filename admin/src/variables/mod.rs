@@ -91,6 +91,10 @@ pub struct Variables {
     pub max_connections: usize,
     /// mysql-wait_timeout (ms)
     pub wait_timeout: Duration,
+    /// mysql-client_host_cache_size: most addresses of clients kept whose logins failed
+    pub client_host_cache_size: usize,
+    /// mysql-client_host_error_counts: failed logins after which an address is refused
+    pub client_host_error_counts: usize,
     /// mysql-commands_stats: statements are counted by their first words
     pub commands_stats: bool,
     /// mysql-long_query_time (ms): a statement that takes longer is counted as slow
@@ -249,6 +253,8 @@ impl Default for Variables {
             max_allowed_packet: 67_108_864,
             max_connections: 10_000,
             wait_timeout: ms(28_800_000),
+            client_host_cache_size: 0,
+            client_host_error_counts: 0,
             commands_stats: true,
             default_query_timeout: ms(86_400_000),
             long_query_time: ms(1_000),

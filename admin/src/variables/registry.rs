@@ -62,6 +62,16 @@ pub const VARIABLES: &[VarDef] = &[
     ),
     var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
     var(
+        "mysql-client_host_cache_size",
+        Kind::Size(field!(client_host_cache_size), 0..=1_048_576),
+        "Most addresses of clients kept whose logins failed; 0 keeps none.",
+    ),
+    var(
+        "mysql-client_host_error_counts",
+        Kind::Size(field!(client_host_error_counts), 0..=1_048_576),
+        "Failed logins after which an address is refused; 0 refuses none.",
+    ),
+    var(
         "mysql-commands_stats",
         Kind::Bool(field!(commands_stats)),
         "Whether statements are counted in stats_mysql_commands_counters.",

@@ -96,7 +96,7 @@ fn is_transient(error: &io::Error) -> bool {
 }
 
 /// An error in place of the greeting. An empty send buffer takes it without waiting; a client that has gone needs no answer.
-pub(super) fn refuse(socket: Socket, error: &SqlError) {
+pub fn refuse(socket: Socket, error: &SqlError) {
     let mut channel = Channel::new(socket);
     channel.queue(&error.to_payload());
     let _ = channel.flush();

@@ -8,6 +8,7 @@ mod socket_file;
 use crate::socket::Socket;
 pub use address::{Address, AddressError};
 use connections::Connections;
+pub use listener::refuse;
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;

@@ -1,0 +1,45 @@
+//! stats_memory_metrics.
+
+use crate::config::{Config, User};
+use crate::daemon::CLIENT_STACK;
+use crate::digest::statistics::Statistics;
+use crate::session::Sessions;
+use admin::Value;
+
+/// Its rows.
+pub fn rows(sessions: &Sessions, config: &Config, statistics: &Statistics) -> Vec<Vec<Value>> {
+    let users = config.users();
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let of_user =
+        |(name, user): (&String, &User)| name.len() + size_of_val(user) + text(&user.default_schema);
+    let users: usize = users.iter().map(of_user).sum();
+    let stacks = sessions.registry().sessions() * CLIENT_STACK;
+    let known = [
+        ("SQLite3_memory_bytes", admin::sqlite_memory()),
+        ("Auth_memory", users as u64),
+        ("mysql_query_digest_memory", statistics.memory() as u64),
+        ("stack_memory_mysql_threads", stacks as u64),
+    ];
+    let of_system = resident().map(|bytes| ("process_resident_memory_bytes", bytes));
+    let row = |(name, bytes): (&str, u64)| vec![Value::Text(name.to_owned()), Value::Text(bytes.to_string())];
+    known.into_iter().chain(of_system).map(row).collect()
+}
+
+/// What of the process is in memory, as the system says.
+fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_says_what_is_resident() {
+        let bytes = resident().unwrap();
+        assert!((1 << 20..1 << 40).contains(&bytes), "{bytes}");
+    }
+}
