@@ -103,6 +103,15 @@ pub fn absent_from(hostgroup: u32, host: &RdsBgdHost) -> String {
     format!("(SELECT COUNT(*) {})=0", membership(hostgroup, host))
 }
 
+/// The condition that mysql_servers has `host` in `hostgroup` and in no other.
+pub fn configured_in_alone(hostgroup: u32, host: &RdsBgdHost) -> String {
+    format!(
+        "(SELECT GROUP_CONCAT(hostgroup_id) FROM mysql_servers WHERE hostname={} AND port={})='{hostgroup}'",
+        quote(&host.hostname),
+        host.port
+    )
+}
+
 fn membership(hostgroup: u32, host: &RdsBgdHost) -> String {
     format!(
         "FROM runtime_mysql_servers WHERE hostgroup_id={hostgroup} AND hostname={} AND port={}",

@@ -16,7 +16,7 @@ const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1100);
 const SUPPRESSION_WINDOW: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
-    scenario::run(29, |tap, scenario| {
+    scenario::run(30, |tap, scenario| {
         let cluster = hosts::cluster_1_green_a(scenario.server_port());
         configure(scenario, &cluster)?;
         test_available(tap, scenario, &cluster)?;
@@ -85,6 +85,9 @@ fn test_in_progress_and_post_processing(
     tap.ok(scenario.admin.holds(&demoted)?, "IN_PROGRESS: the blue writer is in the reader hostgroup");
     let removed = admin::absent_from(HOSTGROUPS.writer, &cluster.blue_writer);
     tap.ok(scenario.admin.holds(&removed)?, "IN_PROGRESS: the blue writer is not in the writer hostgroup");
+    scenario.admin.execute("SAVE MYSQL SERVERS FROM RUNTIME")?;
+    let saved = admin::configured_in_alone(HOSTGROUPS.writer, &cluster.blue_writer);
+    tap.ok(scenario.admin.holds(&saved)?, "IN_PROGRESS: the blue writer is saved as it was configured");
     expect_pooled(tap, scenario, blue_reader(cluster), "IN_PROGRESS: the reader's pool is untouched");
 
     admin::route_clients(&mut scenario.admin, &scenario.command_line.client.username, HOSTGROUPS.writer)?;
