@@ -80,6 +80,7 @@ impl Runtime for DaemonRuntime {
     fn publish(&self, set: ConfigSet) -> Result<Published, SqlError> {
         match set {
             ConfigSet::Servers(servers) => {
+                self.config.set_ssl_params(&servers.ssl_params);
                 let ignored = self.backends.update(|hostgroups| hostgroups.load(&servers));
                 self.servers_version.fetch_add(1, Ordering::Relaxed);
                 ignored.iter().for_each(|line| log::warn!("LOAD MYSQL SERVERS: {line}"));

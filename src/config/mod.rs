@@ -1,15 +1,21 @@
 //! Immutable configuration snapshots, published by LOAD and read without locks.
 
+mod servers_tls;
+
 use crate::rules::RuleSet;
 use admin::Variables;
-use admin::rows::{QueryRulesConfig, UserRow};
+use admin::rows::{QueryRulesConfig, ServerSslParamsRow, UserRow};
 use arc_swap::ArcSwap;
+use servers_tls::ServersTls;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+use wire::WireError;
 use wire::auth::{Account, Learned, Secret, StoredPassword};
 use wire::socket::{KEEPALIVE, Socket};
+use wire::tls::ClientTls;
 
 /// A user as sessions need it: the columns of mysql_users, by their names.
 #[derive(Clone)]
@@ -54,6 +60,7 @@ pub struct Config {
     variables: ArcSwap<Variables>,
     users: ArcSwap<Users>,
     rules: ArcSwap<RuleSet>,
+    servers_tls: ServersTls,
     version: AtomicU64,
 }
 
@@ -64,6 +71,7 @@ impl Config {
             variables: ArcSwap::from_pointee(variables),
             users: ArcSwap::default(),
             rules: ArcSwap::default(),
+            servers_tls: ServersTls::default(),
             version: AtomicU64::new(1),
         }
     }
@@ -93,6 +101,14 @@ impl Config {
     /// Users in force.
     pub fn users(&self) -> arc_swap::Guard<Arc<Users>> {
         self.users.load()
+    }
+    /// How `user` speaks TLS to a server. Errors name the file that cannot be used.
+    pub fn tls_with(&self, host: &str, port: u16, user: &str) -> Result<ClientTls, WireError> {
+        self.servers_tls.with(host, port, user, &self.variables(), Instant::now())
+    }
+    /// Puts mysql_servers_ssl_params in force, for new connections.
+    pub fn set_ssl_params(&self, rows: &[ServerSslParamsRow]) {
+        self.servers_tls.set_params(rows);
     }
     /// Query rules in force.
     pub fn rules(&self) -> arc_swap::Guard<Arc<RuleSet>> {

@@ -233,11 +233,12 @@ impl Probes {
         (user, password): &Credentials,
     ) -> Result<Backend, WireError> {
         let address = slot.forget_socket()?;
+        let tls = tls.then(|| self.config.tls_with(server_name, address.port(), user)).transpose()?;
         let secret = if password.is_empty() { Secret::Empty } else { Secret::Clear(password.clone()) };
         let deadline = Instant::now() + self.config.variables().monitor_connect_timeout;
         let options = ConnectOptions {
             address,
-            tls,
+            tls: tls.as_ref(),
             server_name,
             user,
             secret: &secret,
@@ -320,7 +321,7 @@ fn died_idle(error: &WireError) -> bool {
         WireError::Closed | WireError::Malformed(_) | WireError::Damaged(_) => true,
         WireError::Io(_) => !error.is_timeout(),
         WireError::Sql(error) => ends_connection(error.code),
-        WireError::TooLarge { .. } | WireError::Tls(_) => false,
+        WireError::TooLarge { .. } | WireError::Tls(_) | WireError::Untrusted(_) => false,
     }
 }
 

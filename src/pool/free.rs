@@ -90,7 +90,7 @@ impl FreeConnection {
             ("server_status", json::number(self.status.bits().into())),
             ("server_version", json::text(&self.version)),
             ("thread_id", of_peer(&|peer| peer.connection_id.to_string())),
-            ("tls", of_peer(&|peer| peer.tls.to_string())),
+            ("tls", of_peer(&|peer| peer.tls.is_some().to_string())),
         ])
     }
     /// Where the connection leads, which its name need not any more.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::backend::{Backend, CR_AUTH_PLUGIN_ERR, ConnectOptions};
 use wire::socket::Socket;
+use wire::tls::ClientTls;
 use wire::{CapabilityFlags, SqlError, UTF8MB4_GENERAL_CI, WireError};
 
 /// A server that is silent for so long is waited for further, but the session looks around meanwhile.
@@ -50,12 +51,22 @@ impl Ticket {
     }
     /// Opens the connection by `deadline`. A drain since the ticket was issued retires it at birth.
     pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease, OpenError> {
-        match self.connect(want, deadline) {
-            Ok(backend) => self.enter(backend, want),
+        let tls = match self.tls(&want.identity.user) {
+            Ok(tls) => tls,
+            Err(error) => return Err(self.misconfigured(&error)),
+        };
+        match self.connect(want, tls.as_ref(), deadline) {
+            Ok(backend) => self.enter(backend, want, tls),
             Err(failure) => Err(self.report(failure, &want.identity.user)),
         }
     }
-    fn connect(&self, want: &Want, deadline: Instant) -> Result<Backend, WireError> {
+    /// How TLS is spoken to the server, if it is.
+    fn tls(&self, user: &str) -> Result<Option<ClientTls>, WireError> {
+        let Endpoint { host, port } = &self.place.slot.shared.endpoint;
+        let tls = self.use_ssl.then(|| self.place.backends().config.tls_with(host, *port, user));
+        tls.transpose()
+    }
+    fn connect(&self, want: &Want, tls: Option<&ClientTls>, deadline: Instant) -> Result<Backend, WireError> {
         let Endpoint { host, port } = &self.place.slot.shared.endpoint;
         let address = self.place.backends().dns.resolve(host, deadline).map_err(io::Error::other)?;
         let identity = &want.identity;
@@ -65,7 +76,7 @@ impl Ticket {
         }
         let options = ConnectOptions {
             address: SocketAddr::new(address, *port),
-            tls: self.use_ssl,
+            tls,
             server_name: host,
             user: &identity.user,
             secret: &identity.secret,
@@ -86,7 +97,7 @@ impl Ticket {
         self.place.slot.shared.set_socket(socket.clone());
         if self.place.backends().inner.lock().is_closed() { Err(WireError::Closed) } else { Ok(()) }
     }
-    fn enter(self, mut backend: Backend, want: &Want) -> Result<Lease, OpenError> {
+    fn enter(self, mut backend: Backend, want: &Want, tls: Option<ClientTls>) -> Result<Lease, OpenError> {
         let Self { place, .. } = self;
         if place.connected().is_err() {
             backend.quit();
@@ -96,7 +107,7 @@ impl Ticket {
                 retry: false,
             });
         }
-        match Peer::of(&place.slot, &backend, &want.identity) {
+        match Peer::of(&place.slot, &backend, &want.identity, tls) {
             Ok(peer) => place.slot.shared.set_peer(peer),
             // It was cut a moment ago; its first use tells.
             Err(error) => log::debug!("{}: {error}", place.slot.shared.endpoint),
@@ -115,6 +126,13 @@ impl Ticket {
             shared,
         };
         Ok(Lease::new(Box::new(connection), place))
+    }
+    /// A file for TLS cannot be used: that is not the server's fault, and no other attempt will find it better.
+    fn misconfigured(self, failure: &WireError) -> OpenError {
+        self.place.failed(Blame::Ourselves, failure);
+        let endpoint = self.place.slot.shared.endpoint.clone();
+        let text = format!("{endpoint} cannot be connected to with TLS: {failure}");
+        OpenError { endpoint, error: SqlError::new(9002, "HY000", text), retry: false }
     }
     fn report(self, failure: WireError, user: &str) -> OpenError {
         let hostgroup = self.place.slot.shared.hostgroup;
@@ -139,11 +157,12 @@ impl Ticket {
     }
 }
 
-/// Whether a failure is for want of our own resources, which says nothing of the server.
+/// Whether a failure says nothing of the server: for want of our own resources, or because of whom a user is to trust.
 fn is_our_own(failure: &WireError) -> bool {
     use rustix::io::Errno;
     const OURS: [Errno; 5] = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::ADDRNOTAVAIL];
     match failure {
+        WireError::Untrusted(_) => true,
         WireError::Io(error) => Errno::from_io_error(error).is_some_and(|errno| OURS.contains(&errno)),
         _ => false,
     }
@@ -161,10 +180,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_out_of_our_own_resources_is_not_the_servers_fault() {
+    fn what_is_not_the_servers_fault() {
         for (errno, ours) in [(24, true), (99, true), (111, false), (110, false)] {
             assert_eq!(is_our_own(&io::Error::from_raw_os_error(errno).into()), ours, "{errno}");
         }
-        assert!(!is_our_own(&WireError::Closed));
+        assert!(is_our_own(&WireError::Untrusted("expired")) && !is_our_own(&WireError::Closed));
     }
 }

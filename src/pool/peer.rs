@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 use wire::backend::{Backend, ConnectOptions, OWN_ANSWER};
+use wire::tls::ClientTls;
 use wire::{CapabilityFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// What a KILL ends.
@@ -30,8 +31,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// This end of the connection.
     pub local: SocketAddr,
-    /// Whether it is inside TLS.
-    pub tls: bool,
+    /// How TLS is spoken to it, if it is.
+    pub tls: Option<ClientTls>,
     /// The server's id of the connection.
     pub connection_id: u32,
     /// Who is logged in.
@@ -42,14 +43,19 @@ pub struct Peer {
 
 impl Peer {
     /// The server's end of an open connection.
-    pub(super) fn of(slot: &Slot, backend: &Backend, identity: &Arc<Identity>) -> io::Result<Self> {
+    pub(super) fn of(
+        slot: &Slot,
+        backend: &Backend,
+        identity: &Arc<Identity>,
+        tls: Option<ClientTls>,
+    ) -> io::Result<Self> {
         let stream = backend.channel.stream();
         Ok(Self {
             hostgroup: slot.shared.hostgroup,
             endpoint: slot.shared.endpoint.clone(),
             address: stream.socket().peer_addr()?,
             local: stream.socket().local_addr()?,
-            tls: stream.is_encrypted(),
+            tls,
             connection_id: backend.connection_id,
             identity: Arc::clone(identity),
             server_version: backend.server_version.clone(),
@@ -63,7 +69,7 @@ impl Peer {
     pub fn kill(&self, target: Target, deadline: Instant) -> Result<(), WireError> {
         let mut side = Backend::connect(&ConnectOptions {
             address: self.address,
-            tls: self.tls,
+            tls: self.tls.as_ref(),
             server_name: &self.endpoint.host,
             user: &self.identity.user,
             secret: &self.identity.secret,

@@ -120,7 +120,7 @@ impl Script {
         let secret = Secret::Clear(PASSWORD.to_owned());
         let options = ConnectOptions {
             address: (Ipv4Addr::LOCALHOST, port).into(),
-            tls: false,
+            tls: None,
             server_name: "",
             user,
             secret: &secret,

@@ -131,7 +131,7 @@ pub fn vanished_client(lab: &Lab) {
     for route in &ROUTES {
         let mut client = Backend::connect(&ConnectOptions {
             address: ([127, 0, 0, 1], lab.daemon.traffic_port).into(),
-            tls: false,
+            tls: None,
             server_name: "",
             user: route.user,
             secret: &Secret::Clear(PASSWORD.to_owned()),

@@ -23,6 +23,7 @@ mod setup;
 mod state;
 mod statements;
 mod stress;
+mod tls;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +39,7 @@ const CHECKS: &[Check] = &[
     ("full authentication again after the server forgot the account", connections::forgotten_account),
     ("a wrong password is refused with 1045", connections::wrong_password),
     ("TLS to the server where use_ssl says so", connections::tls_to_the_server),
+    ("TLS as mysql_servers_ssl_params says", tls::parameters),
     ("a $A$ hash, which teaches the daemon the password", passwords::sha_crypt_hash),
     ("a *SHA1 hash and a server that takes it", passwords::native_hash_to_mariadb),
     ("a *SHA1 hash and a server that does not", passwords::native_hash_to_mysql),

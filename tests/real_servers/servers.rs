@@ -51,6 +51,18 @@ impl Servers {
         }
     }
 
+    /// A file that MySQL has made in its data directory.
+    pub fn mysql_file(&self, name: &str) -> String {
+        let cache = || {
+            let home = || std::path::PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache");
+            let cache = std::env::var_os("XDG_CACHE_HOME").map_or_else(home, Into::into);
+            cache.join("pointsman/mysql-sid")
+        };
+        let root = std::env::var_os("POINTSMAN_MYSQL_ROOT").map_or_else(cache, std::path::PathBuf::from);
+        let file = root.join(format!("srv/pointsman-{}", self.mysql_port)).join(name);
+        file.to_str().unwrap().to_owned()
+    }
+
     /// A direct connection of the account that may do everything.
     pub fn dba(&self, kind: Kind) -> Conn {
         connect(client(self.port(kind), "dba", "dba-secret"))

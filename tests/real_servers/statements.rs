@@ -89,7 +89,7 @@ impl Raw {
     pub fn new(lab: &Lab, route: &Route) -> Self {
         let options = ConnectOptions {
             address: ([127, 0, 0, 1], lab.daemon.traffic_port).into(),
-            tls: false,
+            tls: None,
             server_name: "",
             user: route.user,
             secret: &Secret::Clear(PASSWORD.to_owned()),

@@ -98,6 +98,9 @@ pub enum WireError {
     /// A TLS handshake failed, or certificates cannot be used.
     #[error("TLS: {0}")]
     Tls(String),
+    /// The server's certificate is not one that we are to trust.
+    #[error("TLS: the server's certificate is not trusted: {0}")]
+    Untrusted(&'static str),
 }
 
 /// The system's text, except that a blocking socket's "would block" is a time limit that has passed.

@@ -1,24 +1,24 @@
 //! Certificates and TLS contexts.
 
+mod client;
+
 use crate::WireError;
 use crate::socket::{Buffered, Stream};
+pub use client::{ClientFiles, ClientTls};
 use openssl::asn1::Asn1Time;
 use openssl::bn::{BigNum, MsbOption};
 use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::pkey::{PKey, Private};
 use openssl::rsa::{Padding, Rsa};
-use openssl::ssl::{
-    HandshakeError, Ssl, SslAcceptor, SslAcceptorBuilder, SslContext, SslMethod, SslMode, SslVersion,
-};
+use openssl::ssl::{HandshakeError, SslAcceptor, SslAcceptorBuilder, SslMethod, SslVersion};
 use openssl::x509::extension::{BasicConstraints, KeyUsage, SubjectAlternativeName};
 use openssl::x509::{X509, X509Builder, X509NameBuilder};
 use std::fs;
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 const KEY_BITS: u32 = 2048;
 const VALID_DAYS: u32 = 3650;
@@ -108,32 +108,6 @@ fn acceptor(chain: &[u8], key: &PKey<Private>) -> Result<SslAcceptorBuilder, Err
     acceptor.set_private_key(key)?;
     acceptor.check_private_key()?;
     Ok(acceptor)
-}
-
-/// The client's side of a handshake. Certificates are not verified. `name` is sent as SNI, unless it is an address.
-pub(crate) fn connect(socket: Buffered, name: &str) -> Result<Stream, WireError> {
-    /// Made once: it is the same for all servers.
-    static CONTEXT: LazyLock<Result<SslContext, ErrorStack>> = LazyLock::new(|| {
-        let mut context = SslContext::builder(SslMethod::tls_client())?;
-        context.set_min_proto_version(Some(OLDEST))?;
-        context.set_mode(
-            SslMode::AUTO_RETRY
-                | SslMode::ACCEPT_MOVING_WRITE_BUFFER
-                | SslMode::ENABLE_PARTIAL_WRITE
-                | SslMode::RELEASE_BUFFERS,
-        );
-        Ok(context.build())
-    });
-    let unusable = |error: &ErrorStack| WireError::Tls(error.to_string());
-    let context = CONTEXT.as_ref().map_err(unusable)?;
-    let mut session = Ssl::new(context).map_err(|error| unusable(&error))?;
-    if !name.is_empty() && name.parse::<IpAddr>().is_err() {
-        session.set_hostname(name).map_err(|error| unusable(&error))?;
-    }
-    match session.connect(socket) {
-        Ok(stream) => Ok(Stream::Tls(Box::new(stream))),
-        Err(error) => Err(handshake_error(error)),
-    }
 }
 
 /// On sockets that block, a handshake "would block" when its time is up.
@@ -262,6 +236,12 @@ pub(crate) mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::OnceLock;
 
+    /// How tests that verify nothing speak TLS, if they do.
+    pub(crate) fn unverified(tls: bool) -> Option<&'static ClientTls> {
+        static SHARED: OnceLock<ClientTls> = OnceLock::new();
+        tls.then(|| SHARED.get_or_init(|| ClientTls::new(&ClientFiles::default()).unwrap()))
+    }
+
     /// One set for all tests of the crate: keys are slow to make.
     pub(crate) fn server_tls() -> ServerTls {
         static SHARED: OnceLock<ServerTls> = OnceLock::new();
@@ -296,25 +276,26 @@ pub(crate) mod tests {
         assert!(text.contains("pointsman-key.pem") && text.contains("remove"), "{text}");
     }
 
-    #[test]
-    fn servers_of_either_version_are_spoken_to() {
-        let set = Generated::new().unwrap();
+    type Accepted = Result<openssl::ssl::SslStream<Buffered>, HandshakeError<Buffered>>;
+
+    /// A handshake of a client with a server that has this certificate: what either side has of it.
+    pub(super) fn handshake(set: &Generated, client: &ClientTls) -> (Accepted, Result<Stream, WireError>) {
         let key = PKey::private_key_from_pem(&set.key).unwrap();
-        for version in [SslVersion::TLS1_2, SslVersion::TLS1_3] {
-            let mut builder = acceptor(&set.cert, &key).unwrap();
-            builder.set_max_proto_version(Some(version)).unwrap();
-            builder.set_min_proto_version(Some(version)).unwrap();
-            let server = builder.build();
-            let (ours, theirs) = crate::socket::tests::pair();
-            std::thread::scope(|scope| {
-                let accepted = scope.spawn(|| server.accept(Buffered::new(theirs, &[])).unwrap());
-                let stream = connect(Buffered::new(ours, &[]), "db.example.com").unwrap();
-                let accepted = accepted.join().unwrap();
-                assert!(stream.is_encrypted());
-                assert_eq!(accepted.ssl().version2(), Some(version));
-                assert_eq!(accepted.ssl().servername(NameType::HOST_NAME), Some("db.example.com"));
-            });
-        }
+        let server = acceptor(&set.cert, &key).unwrap().build();
+        let (ours, theirs) = crate::socket::tests::pair();
+        std::thread::scope(|scope| {
+            let accepted = scope.spawn(|| server.accept(Buffered::new(theirs, &[])));
+            let stream = client.connect(Buffered::new(ours, &[]), "db.example.com");
+            (accepted.join().unwrap(), stream)
+        })
+    }
+
+    #[test]
+    fn a_server_is_told_the_name_that_it_is_known_by() {
+        let client = ClientTls::new(&ClientFiles::default()).unwrap();
+        let (server, stream) = handshake(&Generated::new().unwrap(), &client);
+        assert!(stream.unwrap().is_encrypted());
+        assert_eq!(server.unwrap().ssl().servername(NameType::HOST_NAME), Some("db.example.com"));
     }
 
     #[test]

@@ -100,7 +100,6 @@ const VARIABLES: &[&str] = &[
     "mysql-sessions_sort",
     "mysql-set_parser_algorithm",
     "mysql-set_query_lock_on_hostgroup",
-    "mysql-ssl_p2s_*",
     "mysql-stats_time_*",
     "mysql-throttle_max_bytes_per_second_to_client",
     "mysql-throttle_ratio_server_to_client",

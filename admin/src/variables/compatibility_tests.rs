@@ -22,6 +22,7 @@ const PROXYSQLS: &[(&str, &str)] = &[
          resolution_family select_version_forwarding server_capabilities server_version session_idle_ms \
          show_processlist_extended shun_on_failures shun_recovery_time_sec stacksize tcp_keepalive_time threads \
          threshold_query_length threshold_resultset_size throttle_connections_per_sec_to_hostgroup unshun_algorithm \
+         ssl_p2s_ca ssl_p2s_capath ssl_p2s_cert ssl_p2s_cipher ssl_p2s_crl ssl_p2s_crlpath ssl_p2s_key \
          use_tcp_keepalive verbose_query_error wait_timeout",
     ),
     (

@@ -10,6 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use wire::tls::ClientFiles;
 
 /// Which addresses `mysql-resolution_family` allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,6 +136,8 @@ pub struct Variables {
     pub use_tcp_keepalive: bool,
     /// mysql-tcp_keepalive_time, seconds; zero for the default
     pub tcp_keepalive_time: Duration,
+    /// mysql-ssl_p2s_ca and its relatives: TLS with servers that mysql_servers_ssl_params says nothing of
+    pub ssl_p2s: ClientFiles,
     /// mysql-query_retries_on_failure: zero for none
     pub query_retries_on_failure: u32,
     /// mysql-default_query_delay (ms): how long statements are held back where no rule says
@@ -275,6 +278,7 @@ impl Default for Variables {
             ping_timeout_server: ms(200),
             use_tcp_keepalive: true,
             tcp_keepalive_time: wire::socket::KEEPALIVE,
+            ssl_p2s: ClientFiles::default(),
             query_retries_on_failure: 1,
             default_query_delay: Duration::ZERO,
             default_schema: NO_SCHEMA.into(),

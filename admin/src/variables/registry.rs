@@ -487,6 +487,37 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Seconds(field!(shun_recovery_time), 0..=31_536_000),
         "How long a shunned server rests, in seconds; a tenth of it where no other server is left.",
     ),
+    var(
+        "mysql-ssl_p2s_ca",
+        Kind::Text(field!(ssl_p2s.ca)),
+        "File of the CAs that certificates of servers must come from; where none is named, none is verified.",
+    ),
+    var(
+        "mysql-ssl_p2s_capath",
+        Kind::Text(field!(ssl_p2s.capath)),
+        "Directory of such CAs, by the hashes of their names.",
+    ),
+    var(
+        "mysql-ssl_p2s_cert",
+        Kind::Text(field!(ssl_p2s.cert)),
+        "Our certificate, for servers that ask for one.",
+    ),
+    var(
+        "mysql-ssl_p2s_cipher",
+        Kind::Text(field!(ssl_p2s.cipher)),
+        "Ciphers for TLS 1.2 with servers, as OpenSSL names them.",
+    ),
+    var(
+        "mysql-ssl_p2s_crl",
+        Kind::Text(field!(ssl_p2s.crl)),
+        "List of certificates that are not valid any more.",
+    ),
+    var(
+        "mysql-ssl_p2s_crlpath",
+        Kind::Text(field!(ssl_p2s.crlpath)),
+        "Directory of such lists, by the hashes of their names.",
+    ),
+    var("mysql-ssl_p2s_key", Kind::Text(field!(ssl_p2s.key)), "Its key."),
     inert(
         "mysql-stacksize",
         "1048576",

@@ -18,7 +18,7 @@ impl Raw {
     pub fn with(world: &World, schema: Option<&str>, capabilities: CapabilityFlags) -> Self {
         let options = ConnectOptions {
             address: world.address,
-            tls: false,
+            tls: None,
             server_name: "",
             user: "app",
             secret: &Secret::Clear("app".to_owned()),

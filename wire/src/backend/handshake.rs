@@ -58,7 +58,7 @@ pub(super) fn capabilities(
     if !server.contains(REQUIRED) {
         return Err(WireError::Malformed("a server older than MySQL 4.1"));
     }
-    if options.tls && !server.contains(CapabilityFlags::CLIENT_SSL) {
+    if options.tls.is_some() && !server.contains(CapabilityFlags::CLIENT_SSL) {
         return Err(WireError::Tls("the server does not offer it".to_owned()));
     }
     let mut wanted = options.capabilities
@@ -67,7 +67,7 @@ pub(super) fn capabilities(
         | CapabilityFlags::CLIENT_TRANSACTIONS
         | CapabilityFlags::CLIENT_PLUGIN_AUTH
         | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA;
-    wanted.set(CapabilityFlags::CLIENT_SSL, options.tls);
+    wanted.set(CapabilityFlags::CLIENT_SSL, options.tls.is_some());
     wanted.set(CapabilityFlags::CLIENT_CONNECT_WITH_DB, options.database.is_some());
     wanted.set(CapabilityFlags::CLIENT_CONNECT_ATTRS, !options.attributes.is_empty());
     Ok((wanted & server).difference(UNSPOKEN))

@@ -49,7 +49,7 @@ fn log_in(packets: &[Vec<u8>], secret: &Secret) -> (Result<Backend, WireError>, 
     });
     let result = Backend::connect(&ConnectOptions {
         address,
-        tls: false,
+        tls: None,
         server_name: "",
         user: "bob",
         secret,

@@ -10,6 +10,7 @@ mod tracking;
 use crate::auth::Secret;
 use crate::channel::Channel;
 use crate::socket::Socket;
+use crate::tls::ClientTls;
 use crate::tracker::Notices;
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 pub use authenticate::CR_AUTH_PLUGIN_ERR;
@@ -39,8 +40,8 @@ pub const OWN_ANSWER: usize = 64 << 10;
 pub struct ConnectOptions<'a> {
     /// Address to connect to.
     pub address: SocketAddr,
-    /// Use TLS (refused by the server: an error, never plaintext instead). Certificates are not verified.
-    pub tls: bool,
+    /// Use TLS (refused by the server: an error, never plaintext instead).
+    pub tls: Option<&'a ClientTls>,
     /// Name for TLS SNI.
     pub server_name: &'a str,
     /// User name.
@@ -102,10 +103,10 @@ impl Backend {
         }
         let greeting = ServerGreeting::parse(payload)?;
         let capabilities = handshake::capabilities(options, greeting.capabilities)?;
-        if options.tls {
+        if let Some(tls) = options.tls {
             channel.queue(&handshake::fixed_fields(options, capabilities));
             channel.flush()?;
-            channel = channel.upgrade(|socket| crate::tls::connect(socket, options.server_name))?;
+            channel = channel.upgrade(|socket| tls.connect(socket, options.server_name))?;
         }
         let status = authenticate::run(&mut channel, options, &greeting, capabilities)?;
         channel.set_deadline(None);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::auth::AuthPlugin;
 use crate::testing::{Server, options};
+use crate::tls::tests::unverified;
 
 /// SHA1("sesame"), all that a native login against a hash lets us know.
 fn stage1() -> Secret {
@@ -18,7 +19,7 @@ pub(super) fn soon() -> Instant {
 fn connect(server: &Server, user: &str, secret: &Secret, tls: bool) -> Result<Backend, WireError> {
     Backend::connect(&ConnectOptions {
         address: server.address,
-        tls,
+        tls: unverified(tls),
         server_name: "db.example.com",
         user,
         secret,
@@ -142,7 +143,7 @@ fn a_silent_server_is_given_up_at_the_deadline() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let result = Backend::connect(&ConnectOptions {
         address: listener.local_addr().unwrap(),
-        tls: false,
+        tls: None,
         server_name: "",
         user: "u",
         secret: &Secret::Empty,

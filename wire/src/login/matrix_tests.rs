@@ -144,7 +144,7 @@ fn the_documents_table_of_servers_holds() {
                 };
                 let connected = Backend::connect(&ConnectOptions {
                     address,
-                    tls,
+                    tls: crate::tls::tests::unverified(tls),
                     server_name: "",
                     user,
                     secret: &secret,
