@@ -89,6 +89,9 @@ impl Reasons {
     }
 }
 
+/// Most ids that are remembered of statements that may have named theirs.
+const MOST_REPORTED: usize = 64;
+
 /// What the connection in hand means to the session, apart from what the status flags say.
 #[derive(Default)]
 pub struct Hold {
@@ -112,6 +115,10 @@ pub struct Hold {
     pub set_back: Option<String>,
     /// LAST_INSERT_ID() on the connection may be another than the session knows.
     pub unknown_insert_id: bool,
+    /// The last id that was reported may be one that its statement named.
+    pub named_insert_id: bool,
+    /// Ids reported before that one, since `unproven_insert_id`, of which the same may be true.
+    pub reported_insert_ids: Vec<u64>,
     /// The last statement was interrupted, perhaps with the whole connection: nobody else is to find out.
     pub interrupted: bool,
 }
@@ -123,6 +130,18 @@ impl Hold {
         if self.variable != other.variable {
             self.variable.clone_from(&other.variable);
         }
+    }
+    /// Notes that a statement has reported an id, which it may have named; `before`: the session's own until then.
+    pub fn note_reported(&mut self, before: u64, named: bool) {
+        if !named {
+            self.reported_insert_ids.clear();
+        } else if self.unproven_insert_id.is_some() {
+            if self.reported_insert_ids.len() >= MOST_REPORTED {
+                self.reported_insert_ids.remove(0);
+            }
+            self.reported_insert_ids.push(before);
+        }
+        self.unproven_insert_id.get_or_insert(before);
     }
     /// Keeps the connection for a reason.
     pub fn add(&mut self, reason: Reason) {

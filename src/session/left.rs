@@ -1,50 +1,67 @@
 //! What a statement leaves for the next one to read, and what is done so that it is this session's: ids, warnings and errors.
 
 use super::classify::Statement;
-use super::state::Session;
+use super::commands::Kind;
+use super::named_id::may_name;
+use super::state::{Role, Session};
 use super::unseen::CLEAR;
 use std::time::Instant;
 use wire::WireError;
 use wire::backend::OWN_ANSWER;
+use wire::channel::Channel;
 use wire::tracker::Outcome;
 
 impl Session<'_> {
     /// What the next statement may read of this one.
-    pub(super) fn note_readable(&mut self, statement: &Statement, outcome: &Outcome) {
+    /// `named`: the id that it reports may be one that the statement has named.
+    pub(super) fn note_readable(&mut self, statement: &Statement, outcome: &Outcome, named: bool) {
         if outcome.last_insert_id != 0 {
             let before = std::mem::replace(&mut self.insert_id, outcome.last_insert_id);
             if !self.hold.own_insert_id {
-                self.hold.unproven_insert_id.get_or_insert(before);
+                self.hold.note_reported(before, named);
             }
+            self.hold.named_insert_id = named;
             self.hold.unknown_insert_id = false;
         } else if statement.returns_rows && outcome.last_result.is_some() {
             self.hold.own_insert_id = true;
             self.hold.unknown_insert_id = true;
             self.hold.unproven_insert_id = None;
+            self.hold.named_insert_id = false;
         }
         let complaint = outcome.error.is_some() || outcome.warnings != 0;
         self.hold.own_diagnostics |= complaint;
         self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
         self.counts.note(outcome);
         self.see(statement, outcome);
-        self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked;
+        self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked || named;
+    }
+    /// Whether the command at hand may have named the id that its answer reports.
+    pub(super) fn may_name(&mut self, client: &Channel, role: &Role, kind: Kind, id: u64) -> bool {
+        let Some(command) = client.last_command().filter(|command| command.head.len() == command.length)
+        else {
+            return true;
+        };
+        let argument = command.head.get(1..).unwrap_or_default();
+        match role {
+            _ if kind == Kind::Load => true,
+            Role::Execute(statement) => {
+                // Behind the statement's id, flags, and the number of executions.
+                let parameters = argument.get(9..).unwrap_or_default();
+                self.statements.text(*statement).is_none_or(|text| may_name(id, text, parameters))
+            }
+            _ => may_name(id, argument, b""),
+        }
     }
     /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.
     pub(super) fn bring_insert_id(&mut self) -> Result<(), WireError> {
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        if let Some(before) = self.hold.unproven_insert_id.take() {
-            let there = lease.backend().query("SELECT LAST_INSERT_ID()", OWN_ANSWER, deadline);
-            let reported = self.insert_id.to_string();
-            match there.map(|result| result.rows.into_iter().flatten().next().flatten()) {
-                Ok(Some(id)) if id != reported.as_bytes() => self.insert_id = before,
-                Ok(_) | Err(WireError::Sql(_)) => {
-                    self.hold.own_insert_id = true;
-                    return Ok(());
-                }
-                Err(error) => return Err(error),
+        if self.hold.unproven_insert_id.is_some() {
+            self.ask_for_insert_id()?;
+            if self.hold.own_insert_id {
+                return Ok(());
             }
         }
+        let Some(lease) = &mut self.lease else { return Ok(()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
         let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
         match lease.backend().query(&text, OWN_ANSWER, deadline) {
             // A server without DO has no ids of its sessions either.
@@ -53,15 +70,30 @@ impl Session<'_> {
         }
         Ok(())
     }
-    /// Reads LAST_INSERT_ID() before the connection is gone that knows it.
+    /// Reads LAST_INSERT_ID() before the connection is gone that knows it. One that is not the session's own, nor what was reported,
+    /// is another session's: then it is as before.
     pub(super) fn ask_for_insert_id(&mut self) -> Result<(), WireError> {
         let Some(lease) = &mut self.lease else { return Ok(()) };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let answer = lease.backend().query("SELECT LAST_INSERT_ID()", OWN_ANSWER, deadline)?;
-        let value = answer.rows.into_iter().flatten().flatten().next();
-        let id = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok());
-        self.insert_id = id.unwrap_or(self.insert_id);
+        let rows = match lease.backend().query("SELECT LAST_INSERT_ID()", OWN_ANSWER, deadline) {
+            Ok(answer) => answer.rows,
+            Err(WireError::Sql(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let value = rows.into_iter().flatten().flatten().next();
+        let there = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok());
+        let reported = std::mem::take(&mut self.hold.reported_insert_ids);
+        match (there, self.hold.unproven_insert_id.take()) {
+            (Some(id), Some(before)) if id != self.insert_id && !reported.contains(&id) => {
+                self.insert_id = before;
+            }
+            (there, _) => {
+                self.insert_id = there.unwrap_or(self.insert_id);
+                self.hold.own_insert_id = true;
+            }
+        }
         self.hold.unknown_insert_id = false;
+        self.hold.named_insert_id = false;
         Ok(())
     }
     /// Has the server report the variables that it set back after SET STATEMENT, which it does with the next change, so that it does

@@ -16,6 +16,7 @@ mod learn;
 mod left;
 mod limits;
 mod local;
+mod named_id;
 mod own_status;
 mod prepared;
 mod processlist;

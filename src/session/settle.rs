@@ -52,7 +52,9 @@ impl Session<'_> {
                 if let Some(error) = &outcome.error {
                     self.count_error_of_server(error);
                 }
-                self.settle(pending, &outcome);
+                let named = outcome.last_insert_id != 0
+                    && self.may_name(client, &pending.role, pending.statement.kind, outcome.last_insert_id);
+                self.settle(pending, &outcome, named);
                 self.unpark();
                 Step::Silent
             }
@@ -99,7 +101,7 @@ impl Session<'_> {
         if stateful { Step::End(Some(told)) } else { Step::Answer(Answer::Error(told)) }
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
-    fn settle(&mut self, pending: Pending, outcome: &Outcome) {
+    fn settle(&mut self, pending: Pending, outcome: &Outcome, named: bool) {
         let Pending { mut statement, role, .. } = pending;
         let effect = std::mem::take(&mut statement.effect);
         let Some(lease) = &mut self.lease else { return };
@@ -166,7 +168,7 @@ impl Session<'_> {
             outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
         }
         self.follow_transaction(outcome, before);
-        self.note_readable(&statement, outcome);
+        self.note_readable(&statement, outcome, named);
         self.settle_role(role, outcome);
         let delayed = !self.variables.connection_delay_multiplex.is_zero();
         match self.variables.multiplexing && !self.route.keeps_connection {

@@ -386,7 +386,8 @@ impl<'a> Session<'a> {
         if self.hold.interrupted {
             return self.drop_lease();
         }
-        let told = match self.hold.unknown_insert_id {
+        let asks = self.hold.unknown_insert_id || self.hold.named_insert_id;
+        let told = match asks {
             true => self.ask_for_insert_id(),
             false => Ok(()),
         };
@@ -399,7 +400,9 @@ impl<'a> Session<'a> {
         let hold = std::mem::take(&mut self.hold);
         if let Some(mut lease) = self.lease.take() {
             self.had_mariadb = Some(lease.backend().is_mariadb());
-            self.released = hold.set_back.is_none().then_some(Released { id: lease.id(), hold });
+            // What our own statement has left there is not what the session's has.
+            let as_left = hold.set_back.is_none() && !asks;
+            self.released = as_left.then_some(Released { id: lease.id(), hold });
             self.want.last = Some(lease.id());
             lease.release(*self.ended.get_or_insert_with(Instant::now), &self.variables);
         }

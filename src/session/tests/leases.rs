@@ -179,6 +179,28 @@ fn an_id_that_a_statement_named_hides_no_id_of_another_session() {
 }
 
 #[test]
+fn an_id_that_a_statement_named_is_not_the_last_one_made_after_a_move_either() {
+    let world = World::new();
+    let mut client = world.client();
+    for inserts in [
+        &["INSERT INTO t", "INSERT id 5"][..],
+        &["BEGIN", "INSERT INTO t", "INSERT id 5", "COMMIT"],
+        &["INSERT INTO t VALUES (77)", "INSERT id 5", "INSERT id 5"],
+    ] {
+        for sql in inserts {
+            client.query_drop(sql).unwrap();
+        }
+        let here = value(&mut client, "SELECT ID");
+        world.await_pool(0, 1);
+        world.backends.drain(&world.endpoint());
+        assert_ne!(value(&mut client, "SELECT ID"), here);
+        assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "77", "{inserts:?}");
+        world.await_pool(0, 1);
+    }
+    assert_eq!(value(&mut world.client(), "SELECT LAST_INSERT_ID()"), "0");
+}
+
+#[test]
 fn an_error_without_autocommit_keeps_the_transaction_that_it_may_have_opened() {
     let world = World::new();
     let mut client = world.client();
