@@ -73,6 +73,11 @@ impl Profile {
             _ => None,
         }
     }
+    /// The collation id of texts in results, where nothing but the login has chosen it.
+    pub fn results_collation(&self) -> Option<u16> {
+        let chosen = CHARACTER_SETS.iter().any(|name| self.get(name).is_some());
+        self.login_collation().filter(|_| !chosen)
+    }
     /// SET NAMES, which overrides what was set of character sets before.
     pub fn set_names(&mut self, text: &str) {
         self.names = Names::Set(Arc::from(text));

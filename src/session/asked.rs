@@ -5,8 +5,10 @@
 pub enum Asked {
     /// CONNECTION_ID(), which is to be the one of the greeting.
     ConnectionId,
-    /// VERSION() or @@version.
+    /// VERSION().
     Version,
+    /// @@version.
+    VersionVariable,
 }
 
 /// Words that cannot be an alias without AS.
@@ -36,7 +38,7 @@ pub fn asked(sql: &[u8]) -> Option<(Asked, String)> {
     let start = text.0;
     let asked = if text.take(b"@@") {
         text.word("VERSION")?;
-        Asked::Version
+        Asked::VersionVariable
     } else {
         let asked = match text.word("VERSION") {
             Some(()) => Asked::Version,
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn simple_questions_are_understood_with_the_name_of_their_column() {
-        use Asked::{ConnectionId, Version};
+        use Asked::{ConnectionId, Version, VersionVariable};
         for (sql, what, name) in [
             ("SELECT CONNECTION_ID()", ConnectionId, "CONNECTION_ID()"),
             ("select connection_id();", ConnectionId, "connection_id()"),
@@ -155,7 +157,7 @@ mod tests {
             ("SELECT CONNECTION_ID() id LIMIT 1", ConnectionId, "id"),
             ("SELECT CONNECTION_ID() as 'x'", ConnectionId, "x"),
             ("select version()", Version, "version()"),
-            ("SELECT @@version LIMIT 1", Version, "@@version"),
+            ("SELECT @@version LIMIT 1", VersionVariable, "@@version"),
             ("SELECT VERSION() AS v", Version, "v"),
         ] {
             assert_eq!(asked(sql.as_bytes()), Some((what, name.to_owned())), "{sql}");

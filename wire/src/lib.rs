@@ -29,4 +29,4 @@ pub use error::{SqlError, WireError};
 /// Collation id of utf8mb4_general_ci, which every version of MySQL and MariaDB knows.
 pub const UTF8MB4_GENERAL_CI: u8 = 45;
 
-pub use mysql_common::constants::{CapabilityFlags, ColumnType, Command, StatusFlags};
+pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, Command, StatusFlags};

@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::packet::{Counts, eof, put_lenenc_bytes, put_lenenc_int, put_ok};
-use crate::{CapabilityFlags, ColumnType, SqlError, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
+use crate::{CapabilityFlags, ColumnFlags, ColumnType, SqlError, StatusFlags, UTF8MB4_GENERAL_CI, WireError};
 
 /// Bytes queued before rows are written out.
 const FLUSH_AT: usize = 16 * 1024;
@@ -25,18 +25,40 @@ pub struct Column {
     pub name: String,
     /// Type as MySQL names it.
     pub kind: ColumnType,
-    /// An expression's value, which is never NULL, as servers describe their own functions: without an original name.
-    expression: bool,
+    /// How it is described, where that is not for the type alone to say: as an expression, which has no original name.
+    description: Option<Description>,
 }
+
+/// What a column definition says beside name and type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Description {
+    /// Collation id.
+    pub collation: u16,
+    /// Longest value, in bytes.
+    pub length: u32,
+    /// Flags.
+    pub flags: ColumnFlags,
+    /// Decimals.
+    pub decimals: u8,
+}
+
+/// Collation id of numbers and bytes.
+pub const BINARY: u16 = 63;
 
 impl Column {
     /// A column.
     pub fn new(name: impl Into<String>, kind: ColumnType) -> Self {
-        Self { name: name.into(), kind, expression: false }
+        Self { name: name.into(), kind, description: None }
     }
-    /// The whole number that a function returns.
+    /// An expression's value, described as a server does it.
+    pub fn expression(name: impl Into<String>, kind: ColumnType, description: Description) -> Self {
+        Self { name: name.into(), kind, description: Some(description) }
+    }
+    /// The whole number that a function returns, which is never NULL.
     pub fn function(name: impl Into<String>) -> Self {
-        Self { name: name.into(), kind: ColumnType::MYSQL_TYPE_LONGLONG, expression: true }
+        let flags = ColumnFlags::NOT_NULL_FLAG | ColumnFlags::BINARY_FLAG;
+        let description = Description { collation: BINARY, length: 21, flags, decimals: 0 };
+        Self::expression(name, ColumnType::MYSQL_TYPE_LONGLONG, description)
     }
     /// A text column.
     pub fn text(name: impl Into<String>) -> Self {
@@ -49,7 +71,7 @@ impl Column {
         let mut payload = Vec::with_capacity(64);
         put_lenenc_bytes(&mut payload, b"def");
         // Schema, table, original table, name, original name.
-        let original = if self.expression { "" } else { &self.name };
+        let original = if self.description.is_some() { "" } else { &self.name };
         for text in ["", "", "", &self.name, original] {
             put_lenenc_bytes(&mut payload, text.as_bytes());
         }
@@ -63,15 +85,13 @@ impl Column {
     }
     /// Collation id, display length, flags and decimals that go with the type.
     fn attributes(&self) -> (u16, u32, u16, u8) {
-        const BINARY: u16 = 63;
-        const NOT_NULL_FLAG: u16 = 1;
         const BLOB_FLAG: u16 = 16;
         const BINARY_FLAG: u16 = 128;
         const NOT_FIXED: u8 = 0x1F;
+        if let Some(Description { collation, length, flags, decimals }) = self.description {
+            return (collation, length, flags.bits(), decimals);
+        }
         match self.kind {
-            ColumnType::MYSQL_TYPE_LONGLONG if self.expression => {
-                (BINARY, 21, NOT_NULL_FLAG | BINARY_FLAG, 0)
-            }
             ColumnType::MYSQL_TYPE_LONGLONG => (BINARY, 20, BINARY_FLAG, 0),
             ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT => {
                 (BINARY, 22, BINARY_FLAG, NOT_FIXED)
