@@ -1,47 +1,37 @@
 //! The database behind the admin interface: `main` in memory, `disk` on file, and `stats` and `monitor` for live tables. One
 //! connection writes; those that read see the same.
 
+mod connections;
+mod failures;
+mod file;
+
 use crate::answer::{Answer, RESULT_LIMIT, SMALL_RESULT};
 use crate::beginning::{self, Beginning};
 use crate::command::read_only_error;
 use crate::config_file::Loaded;
-use crate::current::{Client, Current, Role};
+use crate::current::{Client, Current};
 use crate::live::Registered;
 use crate::tables::{self, TABLES};
 use crate::upgrade;
 use crate::variables::registry::VARIABLES;
-use crate::{Start, StoreError, VERSION, Variables, error};
-use rusqlite::functions::FunctionFlags;
-use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::limits::Limit;
-use rusqlite::{Connection, ErrorCode, OpenFlags, params};
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use crate::{Start, StoreError, Variables, error};
+use connections::{BUSY_TIMEOUT, attach, attach_disk, connect_writer};
+use failures::{cause, check};
+use file::{DiskFile, lock};
+use rusqlite::{Connection, params};
+use std::fs::File;
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use wire::SqlError;
 
+pub(crate) use connections::{Places, connect_reader, file_uri};
+pub(crate) use failures::{explain, not_ours};
+
 /// The database's file name in the data directory.
 pub(crate) const DATABASE: &str = "pointsman.db";
-const LOCK: &str = "pointsman.lock";
-/// Longest value and statement, in bytes.
-const LENGTH_LIMIT: i32 = 64 << 20;
-/// Deeper expressions could overflow the stack of the thread that runs them.
-const DEPTH: i32 = 200;
-/// Longest LIKE pattern, in bytes: SQLite recurses on its wildcards.
-const PATTERN_LIMIT: i32 = 1_000;
-/// Pages of 4 KiB that the memory layer may grow to, and the file.
-const PAGES: u32 = 65_536;
-/// Memory SQLite may take in the whole process, the SQLite3 server's sessions included, in bytes. A statement that needs
-/// more fails.
-const HEAP_LIMIT: u64 = 512 << 20;
-/// How long a statement waits for another program that has the file locked.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const EMPTY_LOG: &str = "PRAGMA disk.wal_checkpoint(TRUNCATE)";
-/// Virtual machine steps between looks at the clock.
-const STEPS: i32 = 10_000;
 
 /// The open database.
 pub(crate) struct Store {
@@ -280,273 +270,7 @@ impl Store {
     }
 }
 
-/// The database file, as it was when it was opened.
-struct DiskFile {
-    path: PathBuf,
-    /// Device and inode.
-    identity: (u64, u64),
-}
-
-impl DiskFile {
-    /// Makes the file if it is missing, readable for its owner alone since it holds passwords.
-    fn create(path: PathBuf) -> Result<Self, StoreError> {
-        let file =
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
-        match file.and_then(|file| {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-            file.metadata()
-        }) {
-            Ok(found) => Ok(Self { path, identity: (found.dev(), found.ino()) }),
-            Err(error) => Err(StoreError(format!(
-                "{}: {error}; it must be readable and writable for this user",
-                path.display()
-            ))),
-        }
-    }
-
-    fn check(&self) -> Result<(), SqlError> {
-        let what = match fs::metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == self.identity => return Ok(()),
-            Ok(_) => "the file was replaced while the daemon runs".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        let path = self.path.display();
-        Err(error::failed(format!(
-            "{path}: {what}; nothing was saved or loaded: restart to use what is there"
-        )))
-    }
-}
-
-/// Makes sure that no other daemon uses the directory.
-fn lock(datadir: &Path) -> Result<File, StoreError> {
-    let path = datadir.join(LOCK);
-    let refuse = |reason: String| StoreError(format!("{}: {reason}", path.display()));
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-    let file = file.map_err(|error| refuse(format!("{error}; the data directory must be writable")))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(refuse(
-            "locked: another pointsman uses this data directory; stop it or choose another with -D".into(),
-        )),
-        Err(TryLockError::Error(error)) => Err(refuse(format!("cannot be locked: {error}"))),
-    }
-}
-
 /// Memory left for a result while clients read others that take `held` bytes.
 pub(crate) fn room(held: &AtomicUsize) -> usize {
     RESULT_LIMIT.saturating_sub(held.load(Ordering::Relaxed)).max(SMALL_RESULT)
-}
-
-/// Where the schemas are. Those in memory have names that no other store of the process has, under which every connection of
-/// this one finds them (SQLite's VFS "memdb"; they go with the last connection).
-#[derive(Clone)]
-pub(crate) struct Places {
-    main: String,
-    stats: String,
-    monitor: String,
-    information: String,
-    disk: PathBuf,
-}
-
-impl Places {
-    fn new(disk: &Path) -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let place = |schema: &str| format!("file:/pointsman-{number}-{schema}?vfs=memdb");
-        Self {
-            main: place("main"),
-            stats: place("stats"),
-            monitor: place("monitor"),
-            information: place("information"),
-            disk: disk.to_owned(),
-        }
-    }
-}
-
-fn open(place: &str) -> rusqlite::Result<Connection> {
-    let flags =
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
-    let conn = Connection::open_with_flags(place, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    conn.busy_timeout(BUSY_TIMEOUT)?;
-    Ok(conn)
-}
-
-fn attach(conn: &Connection, place: &str, schema: &str) -> rusqlite::Result<()> {
-    conn.execute(&format!("ATTACH DATABASE ?1 AS {schema}"), [place]).map(drop)
-}
-
-pub(crate) fn file_uri(path: &Path) -> rusqlite::Result<String> {
-    let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
-    let mut uri = String::from("file:");
-    for c in path.chars() {
-        match c {
-            '%' | '?' | '#' => uri.push_str(&format!("%{:02x}", u32::from(c))),
-            _ => uri.push(c),
-        }
-    }
-    Ok(uri)
-}
-
-/// Named as a URI, for the sake of the VFS: otherwise it were that of `main`, in memory.
-fn attach_disk(conn: &Connection, path: &Path) -> rusqlite::Result<()> {
-    attach(conn, &(file_uri(path)? + "?vfs=unix"), "disk")?;
-    conn.execute_batch(&format!(
-        "PRAGMA disk.journal_mode = WAL; PRAGMA disk.synchronous = FULL; PRAGMA disk.max_page_count = {PAGES};"
-    ))
-}
-
-fn connect_writer(places: &Places, live: &Registered, current: &Current) -> rusqlite::Result<Connection> {
-    let conn = open(&places.main)?;
-    attach_disk(&conn, &places.disk)?;
-    attach(&conn, &places.stats, "stats")?;
-    attach(&conn, &places.monitor, "monitor")?;
-    attach(&conn, &places.information, "information_schema")?;
-    conn.execute_batch(&format!(
-        "PRAGMA main.max_page_count = {PAGES}; PRAGMA hard_heap_limit = {HEAP_LIMIT};"
-    ))?;
-    prepare(conn, Role::Admin, live, current)
-}
-
-/// A connection that only reads. That of a reader of statistics has nothing else in it.
-pub(crate) fn connect_reader(
-    places: &Places,
-    role: Role,
-    live: &Registered,
-    current: &Current,
-) -> rusqlite::Result<Connection> {
-    let conn = match role {
-        Role::Admin => {
-            let conn = open(&places.main)?;
-            attach_disk(&conn, &places.disk)?;
-            conn
-        }
-        Role::Stats => open(&places.stats)?,
-    };
-    attach(&conn, &places.stats, "stats")?;
-    attach(&conn, &places.monitor, "monitor")?;
-    if role == Role::Admin {
-        attach(&conn, &places.information, "information_schema")?;
-    }
-    conn.execute_batch("PRAGMA query_only = 1")?;
-    prepare(conn, role, live, current)
-}
-
-/// What every connection has: live tables, functions, limits.
-fn prepare(
-    mut conn: Connection,
-    role: Role,
-    live: &Registered,
-    current: &Current,
-) -> rusqlite::Result<Connection> {
-    live.install(&conn)?;
-    functions(&conn, role, current)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, DEPTH)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, DEPTH)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 20)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_LIMIT)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)?;
-    conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
-    let running = current.clone();
-    conn.authorizer(Some(move |context: AuthContext<'_>| match running.is_running() {
-        true => authorize(&context.action),
-        false => Authorization::Allow,
-    }))?;
-    let running = current.clone();
-    conn.progress_handler(STEPS, Some(move || running.is_over()))?;
-    Ok(conn)
-}
-
-/// Functions of MySQL that drivers call when they connect. As in ProxySQL, the database is `admin` or `stats` and connections have
-/// no number.
-fn functions(conn: &Connection, role: Role, current: &Current) -> rusqlite::Result<()> {
-    let constant = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-    for (name, text) in [("version", VERSION), ("database", role.database()), ("schema", role.database())] {
-        conn.create_scalar_function(name, 0, constant, move |_| Ok(text))?;
-    }
-    for name in ["user", "current_user"] {
-        let running = current.clone();
-        conn.create_scalar_function(name, 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(running.user()))?;
-    }
-    conn.create_scalar_function("connection_id", 0, constant, |_| Ok(0))
-}
-
-/// What a client's statement may do: read and write rows. Transactions are refused because all clients share the connection,
-/// and the schema is the daemon's: a trigger would run inside LOAD and SAVE, a table or view could hide a live one.
-fn authorize(action: &AuthAction<'_>) -> Authorization {
-    use AuthAction::*;
-    match action {
-        Select
-        | Read { .. }
-        | Insert { .. }
-        | Update { .. }
-        | Delete { .. }
-        | Function { .. }
-        | Recursive => Authorization::Allow,
-        _ => Authorization::Deny,
-    }
-}
-
-/// Looks for damage before anything is read.
-fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let found = conn.query_row("PRAGMA disk.quick_check(1)", [], |row| row.get::<_, String>(0));
-    match found {
-        Ok(text) if text == "ok" => Ok(()),
-        Ok(text) => Err(damaged(path, &text)),
-        Err(error) => Err(explain(path, &error)),
-    }
-}
-
-fn damaged(path: &Path, what: &str) -> StoreError {
-    let what = what.replace('\n', " ");
-    StoreError(format!(
-        "{}: the database is damaged ({what}); restore it from a backup or move it away to start empty",
-        path.display()
-    ))
-}
-
-/// What a failure of the file comes from, and what to do.
-fn cause(error: &rusqlite::Error) -> Option<(String, &'static str)> {
-    let said = |what: &str| what.to_owned();
-    Some(match error.sqlite_error_code()? {
-        ErrorCode::DiskFull => {
-            (said("the disk is full, or the database as large as it may be (256 MiB)"), "make room")
-        }
-        ErrorCode::SystemIoFailure | ErrorCode::CannotOpen => (
-            error::text(error),
-            "make sure that its disk has room, works and lets this user write files beside it",
-        ),
-        ErrorCode::ReadOnly | ErrorCode::PermissionDenied => {
-            (said("it cannot be written"), "make the file and its directory writable for this user")
-        }
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-            (said("another program holds it locked"), "end that program")
-        }
-        ErrorCode::DatabaseCorrupt => {
-            (format!("the database is damaged ({})", error::text(error)), "restore it from a backup")
-        }
-        ErrorCode::NotADatabase => (said("not a pointsman database"), "restore it from a backup"),
-        _ => return None,
-    })
-}
-
-/// Why the file cannot be used at a start.
-pub(crate) fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
-    let path_text = path.display();
-    match (error.sqlite_error_code(), cause(error)) {
-        (Some(ErrorCode::NotADatabase), _) => not_ours(path, ""),
-        (Some(ErrorCode::DatabaseCorrupt), _) => damaged(path, &error::text(error)),
-        (_, Some((what, remedy))) => StoreError(format!("{path_text}: {what}; {remedy}")),
-        (_, None) => {
-            StoreError(format!("{path_text}: {}; check the file and its permissions", error::text(error)))
-        }
-    }
-}
-
-/// The refusal of a file that pointsman did not make.
-pub(crate) fn not_ours(path: &Path, detail: &str) -> StoreError {
-    StoreError(format!(
-        "{}: not a pointsman database{detail}; move it away to start empty, or choose another directory with -D",
-        path.display()
-    ))
 }

@@ -1,0 +1,182 @@
+//! Connections to the database: where its schemas are, and what a connection has and may do.
+
+use crate::VERSION;
+use crate::current::{Current, Role};
+use crate::live::Registered;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Longest value and statement, in bytes.
+const LENGTH_LIMIT: i32 = 64 << 20;
+/// Deeper expressions could overflow the stack of the thread that runs them.
+const DEPTH: i32 = 200;
+/// Longest LIKE pattern, in bytes: SQLite recurses on its wildcards.
+const PATTERN_LIMIT: i32 = 1_000;
+/// Pages of 4 KiB that the memory layer may grow to, and the file.
+const PAGES: u32 = 65_536;
+/// Memory SQLite may take in the whole process, the SQLite3 server's sessions included, in bytes. A statement that needs
+/// more fails.
+const HEAP_LIMIT: u64 = 512 << 20;
+/// How long a statement waits for another program that has the file locked.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Virtual machine steps between looks at the clock.
+const STEPS: i32 = 10_000;
+
+/// Where the schemas are. Those in memory have names that no other store of the process has, under which every connection of
+/// this one finds them (SQLite's VFS "memdb"; they go with the last connection).
+#[derive(Clone)]
+pub(crate) struct Places {
+    main: String,
+    stats: String,
+    monitor: String,
+    information: String,
+    disk: PathBuf,
+}
+
+impl Places {
+    pub(super) fn new(disk: &Path) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let place = |schema: &str| format!("file:/pointsman-{number}-{schema}?vfs=memdb");
+        Self {
+            main: place("main"),
+            stats: place("stats"),
+            monitor: place("monitor"),
+            information: place("information"),
+            disk: disk.to_owned(),
+        }
+    }
+}
+
+fn open(place: &str) -> rusqlite::Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_URI;
+    let conn = Connection::open_with_flags(place, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
+    Ok(conn)
+}
+
+pub(super) fn attach(conn: &Connection, place: &str, schema: &str) -> rusqlite::Result<()> {
+    conn.execute(&format!("ATTACH DATABASE ?1 AS {schema}"), [place]).map(drop)
+}
+
+pub(crate) fn file_uri(path: &Path) -> rusqlite::Result<String> {
+    let path = path.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(path.into()))?;
+    let mut uri = String::from("file:");
+    for c in path.chars() {
+        match c {
+            '%' | '?' | '#' => uri.push_str(&format!("%{:02x}", u32::from(c))),
+            _ => uri.push(c),
+        }
+    }
+    Ok(uri)
+}
+
+/// Named as a URI, for the sake of the VFS: otherwise it were that of `main`, in memory.
+pub(super) fn attach_disk(conn: &Connection, path: &Path) -> rusqlite::Result<()> {
+    attach(conn, &(file_uri(path)? + "?vfs=unix"), "disk")?;
+    conn.execute_batch(&format!(
+        "PRAGMA disk.journal_mode = WAL; PRAGMA disk.synchronous = FULL; PRAGMA disk.max_page_count = {PAGES};"
+    ))
+}
+
+pub(super) fn connect_writer(
+    places: &Places,
+    live: &Registered,
+    current: &Current,
+) -> rusqlite::Result<Connection> {
+    let conn = open(&places.main)?;
+    attach_disk(&conn, &places.disk)?;
+    attach(&conn, &places.stats, "stats")?;
+    attach(&conn, &places.monitor, "monitor")?;
+    attach(&conn, &places.information, "information_schema")?;
+    conn.execute_batch(&format!(
+        "PRAGMA main.max_page_count = {PAGES}; PRAGMA hard_heap_limit = {HEAP_LIMIT};"
+    ))?;
+    prepare(conn, Role::Admin, live, current)
+}
+
+/// A connection that only reads. That of a reader of statistics has nothing else in it.
+pub(crate) fn connect_reader(
+    places: &Places,
+    role: Role,
+    live: &Registered,
+    current: &Current,
+) -> rusqlite::Result<Connection> {
+    let conn = match role {
+        Role::Admin => {
+            let conn = open(&places.main)?;
+            attach_disk(&conn, &places.disk)?;
+            conn
+        }
+        Role::Stats => open(&places.stats)?,
+    };
+    attach(&conn, &places.stats, "stats")?;
+    attach(&conn, &places.monitor, "monitor")?;
+    if role == Role::Admin {
+        attach(&conn, &places.information, "information_schema")?;
+    }
+    conn.execute_batch("PRAGMA query_only = 1")?;
+    prepare(conn, role, live, current)
+}
+
+/// What every connection has: live tables, functions, limits.
+fn prepare(
+    mut conn: Connection,
+    role: Role,
+    live: &Registered,
+    current: &Current,
+) -> rusqlite::Result<Connection> {
+    live.install(&conn)?;
+    functions(&conn, role, current)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_PARSER_DEPTH, DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_COMPOUND_SELECT, DEPTH)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 20)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_LIMIT)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_LIMIT)?;
+    conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
+    let running = current.clone();
+    conn.authorizer(Some(move |context: AuthContext<'_>| match running.is_running() {
+        true => authorize(&context.action),
+        false => Authorization::Allow,
+    }))?;
+    let running = current.clone();
+    conn.progress_handler(STEPS, Some(move || running.is_over()))?;
+    Ok(conn)
+}
+
+/// Functions of MySQL that drivers call when they connect. As in ProxySQL, the database is `admin` or `stats` and connections have
+/// no number.
+fn functions(conn: &Connection, role: Role, current: &Current) -> rusqlite::Result<()> {
+    let constant = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    for (name, text) in [("version", VERSION), ("database", role.database()), ("schema", role.database())] {
+        conn.create_scalar_function(name, 0, constant, move |_| Ok(text))?;
+    }
+    for name in ["user", "current_user"] {
+        let running = current.clone();
+        conn.create_scalar_function(name, 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(running.user()))?;
+    }
+    conn.create_scalar_function("connection_id", 0, constant, |_| Ok(0))
+}
+
+/// What a client's statement may do: read and write rows. Transactions are refused because all clients share the connection,
+/// and the schema is the daemon's: a trigger would run inside LOAD and SAVE, a table or view could hide a live one.
+fn authorize(action: &AuthAction<'_>) -> Authorization {
+    use AuthAction::*;
+    match action {
+        Select
+        | Read { .. }
+        | Insert { .. }
+        | Update { .. }
+        | Delete { .. }
+        | Function { .. }
+        | Recursive => Authorization::Allow,
+        _ => Authorization::Deny,
+    }
+}
