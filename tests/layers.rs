@@ -12,7 +12,7 @@ mod pair;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use pair::{configure, connect, eventually, program, start_proxy, start_server};
+use pair::{client, configure, eventually, program, start_proxy, start_server};
 use support::Daemon;
 
 /// A table's rows as text, in an order of their own.
@@ -95,9 +95,9 @@ fn what_is_skipped_is_counted_and_logged() {
 
 #[test]
 fn a_load_of_the_same_is_nothing_to_traffic() {
-    let server = start_server();
+    let server = start_server(&[]);
     let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &[]);
-    let mut client = connect(proxy.traffic_port, "testuser", "testuser");
+    let mut client = client(&proxy);
     for _ in 0..3 {
         let answer: Option<i64> = client.query_first("SELECT 40 + 2").unwrap();
         assert_eq!(answer, Some(42));

@@ -7,74 +7,13 @@
 #[path = "support/daemon.rs"]
 mod support;
 
-use mysql::Conn;
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/pair.rs"]
+mod pair;
+
 use mysql::prelude::Queryable;
+use pair::{client, eventually, start_server, start_watching_proxy};
 use rustix::process::Signal;
-use std::path::Path;
-use std::time::Duration;
-use support::{Daemon, client_options, within};
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_pointsman"))
-}
-
-fn connect(port: u16, user: &str, password: &str) -> Conn {
-    let options = client_options(port, user, password);
-    Conn::new(options.tcp_connect_timeout(Some(PATIENCE)).read_timeout(Some(PATIENCE))).unwrap()
-}
-
-fn configure(daemon: &Daemon, statements: &[&str]) -> Conn {
-    let mut admin = connect(daemon.admin_port, "admin", "admin");
-    for statement in statements {
-        admin.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-    }
-    admin
-}
-
-/// What is watched: a server that lets in the monitor and testuser.
-fn start_server(arguments: &[&str]) -> Daemon {
-    let server = Daemon::start(program(), &[&["--sqlite3-server", "--no-monitor"], arguments].concat());
-    configure(
-        &server,
-        &[
-            "INSERT INTO mysql_users(username, password) VALUES ('testuser', 'testuser'), ('monitor', 'monitor')",
-            "LOAD MYSQL USERS TO RUNTIME",
-        ],
-    );
-    server
-}
-
-/// A proxy with one server in hostgroup 0, and the proxy's admin connection.
-fn start_proxy(server_port: u16, variables: &[&str]) -> (Daemon, Conn) {
-    let set: Vec<&str> = variables.iter().flat_map(|variable| ["--set", variable]).collect();
-    let proxy = Daemon::start(program(), &set);
-    let server = format!(
-        "INSERT INTO mysql_servers(hostgroup_id, hostname, port) VALUES (0, '127.0.0.1', {server_port})"
-    );
-    let admin = configure(
-        &proxy,
-        &[
-            "INSERT INTO mysql_users(username, password) VALUES ('testuser', 'testuser')",
-            "LOAD MYSQL USERS TO RUNTIME",
-            &server,
-            "LOAD MYSQL SERVERS TO RUNTIME",
-        ],
-    );
-    (proxy, admin)
-}
-
-fn client(proxy: &Daemon) -> Conn {
-    connect(proxy.traffic_port, "testuser", "testuser")
-}
-
-/// Waits until a question to the admin interface is answered with 1.
-fn eventually(admin: &mut Conn, question: &str) {
-    let came = within(PATIENCE, || admin.query_first::<i64, _>(question).unwrap() == Some(1));
-    assert!(came, "never came true: {question}");
-}
 
 #[test]
 fn checks_are_logged_and_counted() {
@@ -84,7 +23,7 @@ fn checks_are_logged_and_counted() {
         "mysql-monitor_ping_interval=100",
         "mysql-monitor_history=1000",
     ];
-    let (_proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &variables);
+    let (_proxy, mut admin) = start_watching_proxy(server.port_of("sqliteserver").unwrap(), &variables);
     for question in [
         "SELECT COUNT(*) > 2 FROM mysql_server_connect_log WHERE connect_success_time_us > 0 AND connect_error IS NULL",
         "SELECT COUNT(*) > 2 FROM monitor.mysql_server_ping_log WHERE ping_success_time_us > 0 AND ping_error IS NULL",
@@ -110,7 +49,7 @@ fn a_lone_server_that_was_killed_is_in_use_again_long_before_its_rest_is_over() 
         "mysql-connect_timeout_server_max=20000",
         "mysql-connect_retries_on_failure=1000",
     ];
-    let (proxy, mut admin) = start_proxy(port, &variables);
+    let (proxy, mut admin) = start_watching_proxy(port, &variables);
     let mut client = client(&proxy);
     server.stop(Signal::KILL);
     // The first may have been sent on a connection that was there, and is lost with it.
@@ -134,7 +73,7 @@ fn a_server_that_hangs_is_shunned_and_its_statements_end() {
         "mysql-monitor_ping_timeout=100",
         "mysql-monitor_ping_max_failures=2",
     ];
-    let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &variables);
+    let (proxy, mut admin) = start_watching_proxy(server.port_of("sqliteserver").unwrap(), &variables);
     let mut idle = client(&proxy);
     idle.query_drop("BEGIN").unwrap();
     eventually(&mut admin, "SELECT COUNT(*) > 0 FROM mysql_server_ping_log WHERE ping_error IS NULL");

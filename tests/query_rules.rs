@@ -6,24 +6,18 @@
 #[path = "support/daemon.rs"]
 mod support;
 
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/pair.rs"]
+mod pair;
+
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
-use std::path::Path;
+use pair::{PATIENCE, connect, program};
 use std::time::{Duration, Instant};
-use support::{Daemon, client_options};
+use support::Daemon;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const WRITER: &str = "writer";
 const READER: &str = "reader";
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_pointsman"))
-}
-
-fn connect(port: u16, user: &str, password: &str) -> Conn {
-    let options = client_options(port, user, password);
-    Conn::new(options.tcp_connect_timeout(Some(PATIENCE)).read_timeout(Some(PATIENCE))).unwrap()
-}
 
 /// Hostgroup 0 is the proxy's own SQLite3 server, hostgroup 1 that of another daemon. Both have table `who` that says which.
 struct World {

@@ -12,12 +12,8 @@ mod pair;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use pair::{PATIENCE, configure, connect, eventually, start_proxy, start_server, try_connect};
-use support::{Daemon, within};
-
-fn client(proxy: &Daemon) -> Conn {
-    connect(proxy.traffic_port, "testuser", "testuser")
-}
+use pair::{PATIENCE, client, configure, eventually, start_proxy, start_server, try_connect};
+use support::within;
 
 /// The rows of a table, as text, with `|` between its columns.
 fn rows(admin: &mut Conn, columns: &str, table: &str) -> String {
@@ -40,7 +36,7 @@ fn becomes(admin: &mut Conn, columns: &str, table: &str, expected: &str) {
 #[test]
 fn the_connection_pool_counts_a_known_load() {
     const COUNT: u64 = 50;
-    let server = start_server();
+    let server = start_server(&[]);
     let (proxy, mut admin) =
         start_proxy(server.port_of("sqliteserver").unwrap(), &["mysql-connection_delay_multiplex_ms=60000"]);
     let mut clients = [client(&proxy), client(&proxy), client(&proxy)];
@@ -75,7 +71,7 @@ fn the_connection_pool_counts_a_known_load() {
 
 #[test]
 fn hostgroups_count_what_they_gave_out_and_who_waited() {
-    let server = start_server();
+    let server = start_server(&[]);
     let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &[]);
     admin.query_drop("UPDATE mysql_servers SET max_connections = 1").unwrap();
     admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap();
@@ -94,7 +90,7 @@ fn hostgroups_count_what_they_gave_out_and_who_waited() {
 
 #[test]
 fn free_connections_tell_what_they_did() {
-    let server = start_server();
+    let server = start_server(&[]);
     let port = server.port_of("sqliteserver").unwrap();
     let (proxy, mut admin) = start_proxy(port, &[]);
     let mut client = client(&proxy);
@@ -112,7 +108,7 @@ fn free_connections_tell_what_they_did() {
 
 #[test]
 fn errors_are_counted_by_server_and_client() {
-    let server = start_server();
+    let server = start_server(&[]);
     let port = server.port_of("sqliteserver").unwrap();
     let (proxy, mut admin) = start_proxy(port, &["mysql-connect_retries_on_failure=2"]);
     configure(
@@ -150,7 +146,7 @@ fn errors_are_counted_by_server_and_client() {
 
 #[test]
 fn an_address_whose_logins_fail_is_refused_until_it_is_forgotten() {
-    let server = start_server();
+    let server = start_server(&[]);
     let variables = ["mysql-client_host_cache_size=10", "mysql-client_host_error_counts=2"];
     let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &variables);
     let code = |user: &str, password: &str| match try_connect(proxy.traffic_port, user, password) {
@@ -180,7 +176,7 @@ fn an_address_whose_logins_fail_is_refused_until_it_is_forgotten() {
 
 #[test]
 fn memory_is_told_by_what_takes_it() {
-    let server = start_server();
+    let server = start_server(&[]);
     let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &[]);
     let _client = client(&proxy);
     let all = "SELECT COUNT(*) = 5 AND MIN(CAST(Variable_Value AS INT)) > 0 FROM stats_memory_metrics";

@@ -1,4 +1,5 @@
-//! Two daemons as processes: one is the proxy, the SQLite3 server of the other is the server behind it.
+//! Connections to daemons as processes, and two of these as a pair: one is the proxy, the SQLite3 server of the other is the server
+//! behind it.
 
 use crate::support::{Daemon, client_options, within};
 use mysql::Conn;
@@ -30,13 +31,13 @@ pub fn configure(daemon: &Daemon, statements: &[&str]) -> Conn {
     admin
 }
 
-/// A server that lets testuser in.
-pub fn start_server() -> Daemon {
-    let server = Daemon::start(program(), &["--sqlite3-server", "--no-monitor"]);
+/// A server that lets testuser in, and monitor.
+pub fn start_server(arguments: &[&str]) -> Daemon {
+    let server = Daemon::start(program(), &[&["--sqlite3-server", "--no-monitor"], arguments].concat());
     configure(
         &server,
         &[
-            "INSERT INTO mysql_users(username, password) VALUES ('testuser', 'testuser')",
+            "INSERT INTO mysql_users(username, password) VALUES ('testuser', 'testuser'), ('monitor', 'monitor')",
             "LOAD MYSQL USERS TO RUNTIME",
         ],
     );
@@ -45,8 +46,17 @@ pub fn start_server() -> Daemon {
 
 /// A proxy with one server in hostgroup 0 and nothing that watches it, and the proxy's admin connection.
 pub fn start_proxy(server_port: u16, variables: &[&str]) -> (Daemon, Conn) {
+    start_proxy_with(server_port, &["--no-monitor"], variables)
+}
+
+/// The same with a monitor.
+pub fn start_watching_proxy(server_port: u16, variables: &[&str]) -> (Daemon, Conn) {
+    start_proxy_with(server_port, &[], variables)
+}
+
+fn start_proxy_with(server_port: u16, arguments: &[&str], variables: &[&str]) -> (Daemon, Conn) {
     let set: Vec<&str> = variables.iter().flat_map(|variable| ["--set", variable]).collect();
-    let proxy = Daemon::start(program(), &[&["--no-monitor"], &set[..]].concat());
+    let proxy = Daemon::start(program(), &[arguments, &set].concat());
     let server = format!(
         "INSERT INTO mysql_servers(hostgroup_id, hostname, port) VALUES (0, '127.0.0.1', {server_port})"
     );
@@ -60,6 +70,11 @@ pub fn start_proxy(server_port: u16, variables: &[&str]) -> (Daemon, Conn) {
         ],
     );
     (proxy, admin)
+}
+
+/// A connection of testuser through the proxy.
+pub fn client(proxy: &Daemon) -> Conn {
+    connect(proxy.traffic_port, "testuser", "testuser")
 }
 
 /// Waits until a question to the admin interface is answered with 1.
