@@ -22,7 +22,7 @@ help:
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
-	@echo 'test-admin    the admin port with command-line clients, drivers, dumps and dolphie'
+	@echo 'test-admin    the admin port with command-line clients, drivers and operators'\'' tools'
 	@echo 'test-kill     kill -9 a thousand times while configuration is saved (KILLS=1000)'
 	@echo 'bench-memory  resident memory of 2,000 idle connections'
 	@echo 'clean         remove everything built'

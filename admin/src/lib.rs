@@ -191,8 +191,9 @@ pub fn sqlite_memory() -> u64 {
 
 /// Longest an admin statement may run.
 pub const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
-/// What `admin-version` and `VERSION()` say.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-pointsman");
+/// What `admin-version` and `VERSION()` say. Tools decide by the number in front, which is that of the ProxySQL whose admin
+/// interface this is.
+pub const VERSION: &str = concat!("3.0.0-pointsman-", env!("CARGO_PKG_VERSION"));
 
 /// The admin interface: its database, and the listener's sessions once `serve` is called for each.
 ///

@@ -44,7 +44,7 @@ def problems(daemon, tools):
     """What dolphie does not show, what it did not ask, and what it was refused."""
     client(daemon.admin_port, "admin", "admin", [text.format(port=daemon.sqlite_port) for text in SET_UP])
     client(daemon.port, "testuser", "testuser", ["SELECT 1", "SELECT 2"])
-    shown = ("[CONNECTED]", "ProxySQL ", "Workers", "Hostgroup Summary (1)", str(daemon.sqlite_port), "ONLINE", "Query Rules (1)",
+    shown = ("[CONNECTED]", "ProxySQL 3.0.0", "Workers", "Hostgroup Summary (1)", str(daemon.sqlite_port), "ONLINE", "Query Rules (1)",
              "^SELECT", "Yes", "Command Stats (1)", "Processlist (")
     [port] = lab.free_ports(1)
     with tempfile.TemporaryDirectory(prefix="dolphie-") as home, tempfile.TemporaryFile("w+") as record:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Works the admin port with what operators use, and compares the answers with those written down in sessions/: `make test-admin`.
 
-Command-line clients and drivers run every session; dumps are made and fed back; dolphie shows its dashboard.
+Command-line clients and drivers run every session; dumps are made and fed back; dolphie shows its dashboard; a
+playbook uses Ansible's modules.
 
 Exit status: 0 all as expected; 1 something is not, or it failed; 77 the clients cannot be had here (one line says why).
 """
@@ -21,6 +22,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "conformance"))
 
+import ansible_modules  # noqa: E402
 import dashboard  # noqa: E402
 import dumps  # noqa: E402
 import lab  # noqa: E402
@@ -138,6 +140,7 @@ def run(options):
     if not options.client and not options.session:
         tools = installed("tools")
         jobs.append(lambda: run_tool("dolphie", lambda daemon: dashboard.problems(daemon, tools), options))
+        jobs.append(lambda: run_tool("ansible", lambda daemon: ansible_modules.problems(daemon, tools), options))
         jobs += [lambda name=name: run_tool(name, lambda daemon: dumps.problems(daemon, name), options) for name in dumps.PROGRAMS]
     with concurrent.futures.ThreadPoolExecutor(len(jobs) if not options.show else 1) as pool:
         results = list(pool.map(lambda job: job(), jobs))

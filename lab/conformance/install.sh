@@ -13,12 +13,15 @@ case ${1:-drivers} in
         name=conformance-clients
         python_packages=(PyMySQL==1.2.4 cryptography==46.0.3 mysql-connector-python==26.10.0 mysqlclient==2.3.2)
         node_packages=(mysql2@3.24.6)
+        collections=()
         loads=MySQLdb
         ;;
     tools)
         name=admin-tools
-        python_packages=(dolphie==6.18.0 pyte==0.8.2)
+        python_packages=(dolphie==6.18.0 pyte==0.8.2 PyMySQL==1.2.4 ansible-core==2.19.14)
         node_packages=()
+        # Of this large package one collection of modules is kept, in ansible_collections.
+        collections=(ansible==12.3.0)
         loads=pyte
         ;;
     *)
@@ -71,10 +74,23 @@ install_libraries() {
         --disable-pip-version-check "${python_packages[@]}"
     [ ${#node_packages[@]} = 0 ] || quietly "installing the Node.js driver" npm install --prefix "$root/node" \
         --no-audit --no-fund --no-package-lock "${node_packages[@]}"
+    [ ${#collections[@]} = 0 ] || install_collection
     wanted >"$root/versions"
 }
 
-wanted() { printf '%s\n' "${python_packages[@]}" "${node_packages[@]}"; }
+install_collection() {
+    quietly "fetching Ansible's collections" "$root/python/bin/python" -m pip download --quiet \
+        --disable-pip-version-check --no-deps --only-binary :all: --dest "$root/download" "${collections[@]}"
+    quietly "unpacking the collection community.proxysql" "$root/python/bin/python" -c '
+import pathlib, sys, zipfile
+[wheel] = pathlib.Path(sys.argv[1], "download").glob("*.whl")
+archive = zipfile.ZipFile(wheel)
+wanted = [name for name in archive.namelist() if name.startswith("ansible_collections/community/proxysql/")]
+archive.extractall(sys.argv[1], wanted)' "$root"
+    rm -rf "$root/download"
+}
+
+wanted() { printf '%s\n' "${python_packages[@]}" "${node_packages[@]}" "${collections[@]}"; }
 have_all() { [ "$(cat "$root/versions" 2>/dev/null)" = "$(wanted)" ] && "$root/python/bin/python" -c "import $loads" 2>/dev/null; }
 
 mkdir -p "$(dirname "$root")"
