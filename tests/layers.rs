@@ -46,7 +46,7 @@ fn what_is_saved_from_runtime_loads_as_the_same() {
             "INSERT INTO mysql_servers (hostgroup_id, hostname, port, status, weight, compression, max_connections, use_ssl, comment)
              VALUES (1, 'a', 3307, 'ONLINE', 7, 1, 20, 1, 'it''s'), (2, 'b', 3306, 'OFFLINE_SOFT', 0, 0, 0, 0, '')",
             "INSERT INTO mysql_replication_hostgroups VALUES (1, 2, 'super_read_only', 'c')",
-            "INSERT INTO mysql_hostgroup_attributes (hostgroup_id, autocommit, servers_defaults) VALUES (1, 0, ' {\"weight\": 5} ')",
+            "INSERT INTO mysql_hostgroup_attributes (hostgroup_id, multiplex, servers_defaults) VALUES (1, 0, ' {\"weight\": 5} ')",
             "INSERT INTO mysql_servers_ssl_params (hostname, port, username, ssl_cipher) VALUES ('a', 3307, 'u', 'x')",
             "INSERT INTO mysql_users (username, password, default_schema) VALUES ('u', 'p', 's')",
             "INSERT INTO proxysql_servers (hostname) VALUES ('p')",

@@ -99,6 +99,15 @@ impl HostgroupAttributesRow {
         ]
     }
 
+    /// The names in ignore_session_variables, in lower case; `None` where it is no JSON array of texts.
+    pub fn ignored_session_variables(&self) -> Option<Vec<String>> {
+        if self.ignore_session_variables.is_empty() {
+            return Some(Vec::new());
+        }
+        let names: Vec<Json> = serde_json::from_str(&self.ignore_session_variables).ok()?;
+        names.iter().map(|name| Some(name.as_str()?.trim().to_ascii_lowercase())).collect()
+    }
+
     /// What servers_defaults says, and a line for each part of it that says nothing here.
     pub fn servers_defaults(&self) -> (ServersDefaults, Vec<String>) {
         let (mut defaults, mut ignored) = (ServersDefaults::default(), Vec::new());

@@ -1,9 +1,10 @@
 //! LOAD MYSQL SERVERS: the configured placement comes back, what happened at run time is forgotten.
 
-use super::{Deployment, Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
+use super::{Deployment, Endpoint, HostgroupId, Hostgroups, Policy, Server, ServerStatus};
 use admin::rows::{BgdHostgroupRow, ServerRow, ServersConfig};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 impl Hostgroups {
     /// Applies LOAD MYSQL SERVERS: placement is the configured one again, run-time additions vanish, deployments keep
@@ -77,6 +78,12 @@ impl Hostgroups {
     fn load_attributes(&mut self, config: &ServersConfig, ignored: &mut Vec<String>) {
         let rows = config.hostgroup_attributes.iter();
         self.attributes = rows.map(|row| (row.hostgroup_id, row.clone())).collect();
+        self.policies.clear();
+        for row in self.attributes.values() {
+            let (policy, lines) = Policy::new(row);
+            self.policies.insert(row.hostgroup_id, Arc::new(policy));
+            ignored.extend(lines);
+        }
         self.ssl_params.clear();
         for row in &config.ssl_params {
             let endpoint = Endpoint::new(&row.hostname, row.port);

@@ -3,6 +3,7 @@
 mod health;
 mod load;
 mod placement;
+mod policy;
 pub mod rows;
 mod save;
 mod select;
@@ -19,6 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use policy::Policy;
 pub use select::{Recovery, Unavailable, shun_time};
 pub use status::{BgdStatus, ServerStatus};
 
@@ -116,6 +118,8 @@ pub struct Hostgroups {
     /// mysql-default_max_latency_ms, as of the last ping.
     default_max_latency: Duration,
     attributes: BTreeMap<HostgroupId, HostgroupAttributesRow>,
+    /// The same, as connections need it.
+    policies: BTreeMap<HostgroupId, Arc<Policy>>,
     /// By server and user name; an empty name stands for any.
     ssl_params: BTreeMap<(Endpoint, String), ServerSslParamsRow>,
     generation: u64,
@@ -157,6 +161,10 @@ impl Hostgroups {
     /// The hostgroups that mysql_hostgroup_attributes has a row for.
     pub fn attributes(&self) -> &BTreeMap<HostgroupId, HostgroupAttributesRow> {
         &self.attributes
+    }
+    /// What they say of a hostgroup.
+    pub fn policy(&self, hostgroup: HostgroupId) -> Option<&Arc<Policy>> {
+        self.policies.get(&hostgroup)
     }
     /// The rows of mysql_servers_ssl_params by server and user name; an empty name stands for any.
     pub fn ssl_params(&self) -> &BTreeMap<(Endpoint, String), ServerSslParamsRow> {

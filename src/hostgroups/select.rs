@@ -13,6 +13,8 @@ pub enum Unavailable {
     Full,
     /// Servers are usable but all of weight 0, which is never chosen.
     Weightless,
+    /// More servers are ONLINE than max_num_online_servers allows.
+    Crowded,
     /// So many connections were opened in this second as may be.
     Throttled,
     /// Servers are ONLINE, but their pings take longer than max_latency_ms allows.
@@ -95,6 +97,12 @@ impl Hostgroups {
             return self.attempt(hostgroup, &endpoint, now).ok_or(Unavailable::NoServer);
         }
         let group = self.groups.get(&hostgroup).ok_or(Unavailable::NoServer)?;
+        if let Some(policy) = self.policies.get(&hostgroup) {
+            let online = group.values().filter(|server| server.status == ServerStatus::Online).count();
+            if online > policy.max_online {
+                return Err(Unavailable::Crowded);
+            }
+        }
         let tally = Tally::of(group, &in_use);
         let Some((endpoint, row, weights_before)) = tally.last else { return Err(tally.refusal()) };
         // No other has room.

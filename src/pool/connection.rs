@@ -149,6 +149,8 @@ pub struct Connection<T> {
     pub statements: StatementCache,
     /// The session that may have left on it what nothing tells of.
     pub touched: Option<u64>,
+    /// What it began with, and begins with again after a reset.
+    pub init_connect: Option<Arc<str>>,
     /// The part others reach.
     pub shared: Arc<Shared>,
 }

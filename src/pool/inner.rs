@@ -4,7 +4,7 @@ use super::connection::{Connection, Counters, Shared, Traffic, Trash};
 use super::peer::Peer;
 use super::profile::Want;
 use super::throttle::Throttle;
-use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, ServerStatus, Unavailable};
+use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Policy, Recovery, ServerStatus, Unavailable};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub struct Slot {
     pub id: u64,
     /// The part of the connection others reach.
     pub shared: Arc<Shared>,
+    /// What was said of its hostgroup when it was taken.
+    pub policy: Option<Arc<Policy>>,
 }
 
 /// What a session got.
@@ -49,6 +51,13 @@ pub struct Opening {
     pub warm_pct: u32,
     /// Most connections opened in a second, in a hostgroup.
     pub per_second: u32,
+}
+
+impl Opening {
+    /// The same, as said of a hostgroup.
+    fn of(policy: &Policy) -> Self {
+        Self { warm_pct: if policy.warming { policy.free_pct } else { 0 }, per_second: policy.per_second }
+    }
 }
 
 /// What a connection is chosen by, beside what is wanted of it.
@@ -84,8 +93,10 @@ pub(super) struct Idle<T> {
 /// What decides whether a connection that comes back is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
-    /// How much of max_connections (at least one) may be free, in percent; the newest stay.
+    /// How much of max_connections (at least one) may be free, in percent, where nothing is said of the hostgroup; the newest stay.
     pub free_pct: u32,
+    /// Somebody waits for a connection: all may be free, since they are about to be needed.
+    pub awaited: bool,
     /// How old a connection may become; zero for any age.
     pub max_age: Duration,
 }
@@ -150,11 +161,11 @@ impl<T> ServerPool<T> {
         self.free.remove(best?.1)
     }
     /// Counts a connection as used under `id`.
-    fn occupy(&mut self, id: u64, shared: Arc<Shared>) -> Slot {
+    fn occupy(&mut self, id: u64, shared: Arc<Shared>, policy: Option<Arc<Policy>>) -> Slot {
         self.used.insert(id, Arc::clone(&shared));
         self.most_used = self.most_used.max(self.used.len());
         self.given_out += 1;
-        Slot { id, shared }
+        Slot { id, shared, policy }
     }
     fn drain(&mut self, trash: &mut Trash<T>) {
         trash.extend(self.free.drain(..).map(|idle| idle.connection));
@@ -244,6 +255,8 @@ impl<T> Inner<T> {
             return Err(Refusal::Closed);
         }
         let Terms { now, random, opening } = terms;
+        let policy = self.hostgroups.policy(hostgroup).cloned();
+        let opening = policy.as_deref().map_or(opening, Opening::of);
         let totals = &mut self.totals;
         totals.asked += 1;
         let ending = self.ending;
@@ -267,7 +280,7 @@ impl<T> Inner<T> {
         {
             totals.found += 1;
             connection.usage.taken += 1;
-            let slot = pool.occupy(id, Arc::clone(&connection.shared));
+            let slot = pool.occupy(id, Arc::clone(&connection.shared), policy);
             return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
         }
         if !throttle.permits(hostgroup, now, opening.per_second) {
@@ -281,7 +294,7 @@ impl<T> Inner<T> {
             trash.push(oldest.connection);
         }
         let shared = Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters));
-        Ok(Acquired::Open(pool.occupy(id, Arc::new(shared)), row.use_ssl))
+        Ok(Acquired::Open(pool.occupy(id, Arc::new(shared), policy), row.use_ssl))
     }
     /// Counts a connection that was opened; a server that was tried although shunned is back, `everywhere` or in its hostgroup.
     pub fn connected(&mut self, slot: &Slot, everywhere: bool) -> Connected {
@@ -338,13 +351,14 @@ impl<T> Inner<T> {
     }
     /// Takes the free connection of a hostgroup that was last used under the slot `id`.
     pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
+        let policy = self.hostgroups.policy(hostgroup).cloned();
         for pool in self.pools.get_mut(&hostgroup)?.values_mut() {
             let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
             let Idle { mut connection, .. } = pool.free.remove(at)?;
             self.totals.reclaimed += 1;
             connection.usage.taken += 1;
             self.next_id += 1;
-            let slot = pool.occupy(self.next_id, Arc::clone(&connection.shared));
+            let slot = pool.occupy(self.next_id, Arc::clone(&connection.shared), policy);
             return Some((slot, connection));
         }
         None
@@ -372,7 +386,7 @@ impl<T> Inner<T> {
         self.next_id += 1;
         let shared = Arc::clone(&idle.connection.shared);
         pool.used.insert(self.next_id, Arc::clone(&shared));
-        Some((Slot { id: self.next_id, shared }, idle))
+        Some((Slot { id: self.next_id, shared, policy: None }, idle))
     }
     /// Puts it back where it was, unless it or its server is out of use.
     pub fn put_back(&mut self, slot: &Slot, idle: Idle<T>, trash: &mut Trash<T>) {
@@ -401,6 +415,8 @@ impl<T> Inner<T> {
     ) {
         let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
         let max = server.map_or(0, |server| server.row.max_connections) as usize;
+        let said = self.hostgroups.policy(slot.shared.hostgroup).map(|policy| policy.free_pct);
+        let free_pct = if keep.awaited { 100 } else { said.unwrap_or(keep.free_pct) };
         let status = server.map(|server| server.status);
         let usable = !self.closed && status == Some(ServerStatus::Online);
         let Some(pool) = self.pool(slot) else { return trash.push(connection) };
@@ -412,7 +428,7 @@ impl<T> Inner<T> {
         } else {
             connection.usage.returned += 1;
             pool.free.push_back(Idle { connection, since: now, pinged: None, last: slot.id });
-            let allowed = (max.saturating_mul(keep.free_pct as usize) / 100).max(1);
+            let allowed = (max.saturating_mul(free_pct as usize) / 100).max(1);
             if pool.free.len() > allowed {
                 trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
             }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use wire::backend::{AUTOCOMMITS, Backend, OWN_ANSWER, Request};
 use wire::tracker::{Notices, Prepared};
-use wire::{Command, WireError};
+use wire::{Command, UTF8MB4_GENERAL_CI, WireError};
 
 /// Whose fault a failed connect is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,9 +81,11 @@ impl Place {
         }
     }
     fn give_back(mut self, connection: Box<Connection<Backend>>, now: Instant, limits: &Variables) {
-        // While somebody waits, every connection is about to be needed again.
-        let free_pct = if self.backends.waiting() == 0 { limits.free_connections_pct } else { 100 };
-        let keep = Keep { free_pct, max_age: limits.connection_max_age };
+        let keep = Keep {
+            free_pct: limits.free_connections_pct,
+            awaited: self.backends.waiting() > 0,
+            max_age: limits.connection_max_age,
+        };
         let mut trash = Vec::new();
         self.backends.inner.lock().release(&self.slot, connection, now, keep, &mut trash);
         self.given_back = true;
@@ -149,6 +151,15 @@ impl Lease {
         let level = self.connection.shared.counters.failure_level(Instant::now());
         log::log!(level, "lost the connection to {} {when}: {error}", self.server());
     }
+    /// Whether sessions may share connections of its hostgroup.
+    pub fn multiplexes(&self) -> bool {
+        self.place.slot.policy.as_ref().is_none_or(|policy| policy.multiplex)
+    }
+    /// Whether nobody is to take note of it when a session sets this variable.
+    pub fn ignores(&self, variable: &str) -> bool {
+        let policy = self.place.slot.policy.as_ref();
+        policy.is_some_and(|policy| policy.ignored_variables.iter().any(|name| name == variable))
+    }
     /// Whether it must not be used for anything but what is open on it.
     pub fn is_retired(&self) -> bool {
         self.connection.shared.is_retired()
@@ -182,7 +193,11 @@ impl Lease {
         if Arc::ptr_eq(have, &want.profile) || want.ahead.as_ref().is_some_and(|ahead| ahead == have) {
             return Ok(());
         }
-        if *have != want.profile {
+        if self.connection.init_connect.is_some() && have.sets_beyond(&want.profile) {
+            // What init_connect has set is not a server's default, so that no SET could bring it back.
+            self.reset(want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into()), deadline())?;
+        }
+        if self.connection.profile != want.profile {
             self.restore(&want.profile, deadline())?;
         }
         self.connection.profile = Arc::clone(&want.profile);
@@ -216,15 +231,16 @@ impl Lease {
     }
     /// Makes the connection forget its session (COM_RESET_CONNECTION), in one round trip. The reset also gives up the
     /// reports on the session, and with some servers the character set and sql_mode of the login and the schema, so these
-    /// are set again: as for a session that has logged in with `collation`.
+    /// are set again: as for a session that has logged in with `collation`. init_connect comes before all that.
     pub fn reset(&mut self, collation: u16, deadline: Instant) -> Result<(), WireError> {
-        let Connection { transport, profile, statements, .. } = &mut *self.connection;
+        let Connection { transport, profile, statements, init_connect, .. } = &mut *self.connection;
         let fresh = profile.after_reset(collation);
         let login = fresh.login_statement(transport);
         transport.tracking.iter_mut().for_each(Notices::reset);
         let track =
             transport.tracking.is_some().then(|| transport.tracking_statement(&variables::reported()));
         let mut requests: Vec<Request<'_>> = vec![(Command::COM_RESET_CONNECTION, b"")];
+        requests.extend(init_connect.iter().map(|sql| (Command::COM_QUERY, sql.as_bytes())));
         if let Some(track) = &track {
             requests.extend([track, AUTOCOMMITS].map(|sql| (Command::COM_QUERY, sql.as_bytes())));
         }

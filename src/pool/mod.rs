@@ -111,8 +111,9 @@ impl Backends {
             let recovery = || self.recovery();
             let acquired = self.inner.lock().acquire(hostgroup, want, terms, recovery, &mut trash);
             quit_all(trash);
-            if let Err(Refusal::Unavailable(Unavailable::NoServer)) = &acquired {
-                self.warn_of_nobody(hostgroup, now);
+            if let Err(Refusal::Unavailable(why @ (Unavailable::NoServer | Unavailable::Crowded))) = &acquired
+            {
+                self.warn_of_nobody(hostgroup, *why, now);
             }
             match acquired? {
                 Acquired::Open(slot, use_ssl) => {
@@ -189,14 +190,18 @@ impl Backends {
             per_second: variables.throttle_connections_per_sec,
         }
     }
-    fn warn_of_nobody(&self, hostgroup: HostgroupId, now: Instant) {
+    fn warn_of_nobody(&self, hostgroup: HostgroupId, why: Unavailable, now: Instant) {
         let mut warned = self.warned.lock();
         let recent = |at: &Instant| now.saturating_duration_since(*at) < WARNING_INTERVAL;
         if !warned.get(&hostgroup).is_some_and(recent) {
             warned.retain(|_, at| recent(at));
             warned.insert(hostgroup, now);
             drop(warned);
-            log::warn!("Hostgroup {hostgroup} has no servers available! Its statements wait");
+            let what = match why {
+                Unavailable::Crowded => "more servers ONLINE than max_num_online_servers allows",
+                _ => "no servers available",
+            };
+            log::warn!("Hostgroup {hostgroup} has {what}! Its statements wait");
         }
     }
     /// Drains an endpoint in every hostgroup: free connections are closed, used ones are retired (destroyed when released), and connections

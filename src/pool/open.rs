@@ -56,7 +56,7 @@ impl Ticket {
             Err(error) => return Err(self.misconfigured(&error)),
         };
         match self.connect(want, tls.as_ref(), deadline) {
-            Ok(backend) => self.enter(backend, want, tls),
+            Ok(backend) => self.enter(backend, want, tls, deadline),
             Err(failure) => Err(self.report(failure, &want.identity.user)),
         }
     }
@@ -97,7 +97,21 @@ impl Ticket {
         self.place.slot.shared.set_socket(socket.clone());
         if self.place.backends().inner.lock().is_closed() { Err(WireError::Closed) } else { Ok(()) }
     }
-    fn enter(self, mut backend: Backend, want: &Want, tls: Option<ClientTls>) -> Result<Lease, OpenError> {
+    fn enter(
+        self,
+        mut backend: Backend,
+        want: &Want,
+        tls: Option<ClientTls>,
+        deadline: Instant,
+    ) -> Result<Lease, OpenError> {
+        let collation = want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into());
+        let profile = Profile::login(want.profile.schema.as_deref(), collation);
+        let init_connect = self.init_connect();
+        if let Some(sql) = &init_connect
+            && let Err(error) = profile.begin(sql, &mut backend, deadline)
+        {
+            return Err(self.not_begun(error, &want.identity.user));
+        }
         let Self { place, .. } = self;
         if place.connected().is_err() {
             backend.quit();
@@ -112,20 +126,40 @@ impl Ticket {
             // It was cut a moment ago; its first use tells.
             Err(error) => log::debug!("{}: {error}", place.slot.shared.endpoint),
         }
-        let collation = want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into());
-        let profile = Arc::new(Profile::login(want.profile.schema.as_deref(), collation));
         let (opened, shared) = (Instant::now(), Arc::clone(&place.slot.shared));
         let connection = Connection {
             transport: backend,
             identity: Arc::clone(&want.identity),
-            profile,
+            profile: Arc::new(profile),
             opened,
             usage: Usage { taken: 1, ..Usage::default() },
             statements: StatementCache::default(),
             touched: None,
+            init_connect,
             shared,
         };
         Ok(Lease::new(Box::new(connection), place))
+    }
+    /// What new connections of the hostgroup begin with.
+    fn init_connect(&self) -> Option<Arc<str>> {
+        let said = self.place.slot.policy.as_ref().and_then(|policy| policy.init_connect.clone());
+        let of_all = || Arc::from(self.place.backends().config.variables().init_connect.as_str());
+        said.or_else(|| Some(of_all())).filter(|sql| !sql.is_empty())
+    }
+    /// A statement of the configuration that fails is not the server's fault, and fails again. Its text, which the server's words
+    /// may quote, is left out.
+    fn not_begun(self, failure: WireError, user: &str) -> OpenError {
+        let WireError::Sql(error) = failure else { return self.report(failure, user) };
+        let endpoint = self.place.slot.shared.endpoint.clone();
+        let hostgroup = self.place.slot.shared.hostgroup;
+        let reason = format!(
+            "init_connect failed with error {} ({})",
+            error.code,
+            String::from_utf8_lossy(&error.state)
+        );
+        self.place.failed(Blame::Ourselves, &reason);
+        let text = format!("Connections to {endpoint} cannot begin for hostgroup {hostgroup}: {reason}");
+        OpenError { endpoint, error: SqlError::new(9002, "HY000", text), retry: false }
     }
     /// A file for TLS cannot be used: that is not the server's fault, and no other attempt will find it better.
     fn misconfigured(self, failure: &WireError) -> OpenError {

@@ -4,8 +4,10 @@ use super::identity::Identity;
 use super::names::{Names, Server};
 use super::variables::{CHARACTER_SETS, OF_TEXTS, twin};
 use std::sync::Arc;
+use std::time::Instant;
 use wire::Command;
-use wire::backend::Request;
+use wire::WireError;
+use wire::backend::{Backend, OWN_ANSWER, Request};
 
 /// The sql_mode of a login with CLIENT_IGNORE_SPACE.
 const SQL_MODE_IGNORING_SPACE: &str = "CONCAT(@@GLOBAL.sql_mode,',IGNORE_SPACE')";
@@ -157,6 +159,16 @@ impl Profile {
     pub fn way_to<'a>(&self, wanted: &'a Self, server: &dyn Server) -> Way<'a> {
         let schema = wanted.schema.as_deref().filter(|_| self.schema != wanted.schema);
         Way { set: self.set_statement(wanted, server), schema }
+    }
+    /// Has a connection that is as new begin with a statement of the configuration, which is not to change what the login said.
+    pub fn begin(&self, sql: &str, backend: &mut Backend, deadline: Instant) -> Result<(), WireError> {
+        backend.query(sql, OWN_ANSWER, deadline)?;
+        let login = self.login_statement(backend);
+        backend.query(&login, OWN_ANSWER, deadline).map(drop)
+    }
+    /// Whether something was set that is not in `wanted`.
+    pub fn sets_beyond(&self, wanted: &Self) -> bool {
+        self.variables.iter().any(|(name, _)| wanted.get(name).is_none())
     }
     /// The SET statement that brings a connection that was reset, to this profile of a fresh login.
     pub fn login_statement(&self, server: &dyn Server) -> String {

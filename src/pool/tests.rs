@@ -6,13 +6,13 @@ use super::statement_cache::StatementCache;
 use super::*;
 use crate::hostgroups::{Recovery, ServerStatus, Unavailable};
 use admin::Value;
-use admin::rows::{ServerRow, ServersConfig};
+use admin::rows::{HostgroupAttributesRow, ServerRow, ServersConfig};
 use wire::CapabilityFlags;
 use wire::auth::Secret;
 
 const SECOND: Duration = Duration::from_secs(1);
 const AS_NEEDED: Opening = Opening { warm_pct: 0, per_second: u32::MAX };
-const ALL_MAY_BE_FREE: Keep = Keep { free_pct: 100, max_age: Duration::ZERO };
+const ALL_MAY_BE_FREE: Keep = Keep { free_pct: 100, awaited: false, max_age: Duration::ZERO };
 
 fn row(hostgroup_id: u32, max_connections: u32) -> ServerRow {
     ServerRow { max_connections, ..ServerRow::new(hostgroup_id, "db", 3306) }
@@ -73,6 +73,7 @@ impl Fixture {
                     usage: Usage::default(),
                     statements,
                     touched: None,
+                    init_connect: None,
                     shared,
                 };
                 (slot, Box::new(connection))
@@ -507,4 +508,27 @@ fn a_load_of_the_same_leaves_connections_alone_and_undoes_moves() {
     assert_eq!((pool.row(), pool.closed()), (None, vec![2, 1]));
     load(&mut pool, same);
     assert_eq!(pool.row(), online(0, 0));
+}
+
+#[test]
+fn what_is_said_of_a_hostgroup_goes_before_variables() {
+    let mut pool = Fixture::new(10);
+    let said = HostgroupAttributesRow {
+        throttle_connections_per_sec: 2,
+        connection_warming: true,
+        free_connections_pct: 20,
+        ..HostgroupAttributesRow::new(0)
+    };
+    let config = ServersConfig {
+        servers: vec![row(0, 10)],
+        hostgroup_attributes: vec![said],
+        ..ServersConfig::default()
+    };
+    pool.inner.hostgroups.load(&config);
+    let a = want("a", None);
+    let first = pool.open(&a, 1);
+    pool.release(first);
+    pool.open(&a, 2);
+    pool.reuse(&a);
+    assert!(matches!(pool.acquire(&a), Err(Refusal::Unavailable(Unavailable::Throttled))));
 }

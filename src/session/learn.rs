@@ -69,6 +69,9 @@ impl Session<'_> {
     }
     /// Remembers the value of a variable, or keeps the connection if that cannot be had elsewhere.
     fn remember(&mut self, name: &str, value: Option<String>) {
+        if self.lease.as_ref().is_some_and(|lease| lease.ignores(name)) {
+            return;
+        }
         if name.starts_with(SESSION_TRACK) {
             if let Some(notices) = self.lease.as_mut().and_then(|lease| lease.backend().tracking.as_mut()) {
                 notices.set_by_client(name);

@@ -8,7 +8,7 @@ use super::local::Answer;
 use super::registry::count;
 use super::state::{Pending, Role, Session, Step, TRANSACTION};
 use super::watch::Watch;
-use crate::pool::is_restorable;
+use crate::pool::{Lease, is_restorable};
 use std::sync::Arc;
 use wire::backend::SURPLUS;
 use wire::channel::Channel;
@@ -171,7 +171,8 @@ impl Session<'_> {
         self.note_readable(&statement, outcome, named);
         self.settle_role(role, outcome);
         let delayed = !self.variables.connection_delay_multiplex.is_zero();
-        match self.variables.multiplexing && !self.route.keeps_connection {
+        let shared = self.lease.as_ref().is_none_or(Lease::multiplexes);
+        match self.variables.multiplexing && shared && !self.route.keeps_connection {
             true => self.hold.reasons.remove(Reason::MultiplexingOff),
             false => self.hold.add(Reason::MultiplexingOff),
         }

@@ -232,6 +232,7 @@ impl Search<'_> {
         let reason = match self.unavailable {
             Some(Unavailable::Weightless) => ": every server that could serve has weight 0",
             Some(Unavailable::Slow) => ": the pings of every server that could serve exceed max_latency_ms",
+            Some(Unavailable::Crowded) => ": more servers are ONLINE than max_num_online_servers allows",
             Some(Unavailable::Throttled) => {
                 ": no more connections may be opened in a second (throttle_connections_per_sec)"
             }

@@ -15,7 +15,7 @@ const PROXYSQLS: &[(&str, &str)] = &[
          default_authentication_plugin default_max_latency_ms default_query_delay default_query_timeout default_schema \
          enable_client_deprecate_eof enable_server_deprecate_eof eventslog_default_log eventslog_filename \
          eventslog_filesize eventslog_format auditlog_filename free_connections_pct have_compress have_ssl \
-         hostgroup_manager_verbose interfaces kill_backend_connection_when_disconnect log_unhealthy_connections \
+         hostgroup_manager_verbose init_connect interfaces kill_backend_connection_when_disconnect log_unhealthy_connections \
          long_query_time max_allowed_packet max_connections max_stmts_cache max_stmts_per_connection \
          max_transaction_idle_time max_transaction_time multiplexing ping_interval_server_msec ping_timeout_server \
          poll_timeout poll_timeout_on_failure query_digests query_retries_on_failure reset_connection_algorithm \

@@ -124,6 +124,8 @@ pub struct Variables {
     pub max_stmts_per_connection: usize,
     /// mysql-free_connections_pct
     pub free_connections_pct: u32,
+    /// mysql-init_connect: statement for new connections to servers, where hostgroup attributes have none; or empty
+    pub init_connect: String,
     /// mysql-connection_warming: connections are opened until there are so many as may be free
     pub connection_warming: bool,
     /// mysql-throttle_connections_per_sec_to_hostgroup: most connections opened in a second, for each hostgroup
@@ -272,6 +274,7 @@ impl Default for Variables {
             multiplexing: true,
             max_stmts_per_connection: 20,
             free_connections_pct: 10,
+            init_connect: String::new(),
             connection_warming: false,
             throttle_connections_per_sec: 1_000_000,
             ping_interval_server: ms(10_000),

@@ -175,6 +175,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Stored for compatibility; LOAD writes no tables to the log.",
     ),
     var(
+        "mysql-init_connect",
+        Kind::Text(field!(init_connect)),
+        "Statement that new connections to servers begin with, where hostgroup attributes have none.",
+    ),
+    var(
         "mysql-interfaces",
         Kind::Interfaces { field: field!(mysql_interfaces), may_be_empty: true },
         "Where clients connect.",

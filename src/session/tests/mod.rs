@@ -1,5 +1,6 @@
 //! Sessions over real sockets: the `mysql` crate before them, fake servers behind.
 
+mod attributes;
 mod failures;
 mod fake;
 mod leases;
