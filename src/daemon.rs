@@ -15,7 +15,7 @@ use crate::places::{self, Located};
 use crate::pool::{Backends, Keeper};
 use crate::ports;
 use crate::process::{Certificate, Process};
-use crate::runtime::{AllListeners, DaemonRuntime, live_tables, monitor_tables, query_tables};
+use crate::runtime::{AllListeners, DaemonRuntime, monitor_tables, runtime_tables};
 use crate::session::{Sessions, Sweeper};
 use crate::stats;
 use admin::{Admin, Start, Variables};
@@ -162,13 +162,17 @@ impl Daemon {
         let registry = self.sessions.registry();
         self.sweeper = Some(Sweeper::start(Arc::clone(registry), Arc::clone(config))?);
         self.keeper = Some(Keeper::start(Arc::clone(&self.backends))?);
-        let queries = query_tables(config, &self.statistics);
-        let refused = self.listeners.traffic.refused();
-        let live = live_tables(&self.backends, &self.sessions, config, &self.dns, monitor, refused);
-        let pools = stats::pool_tables(&self.backends);
-        let of_sessions = stats::session_tables(&self.sessions, config, &self.statistics);
-        let tables = live.into_iter().chain(queries).chain(pools).chain(of_sessions);
-        for table in tables.chain(monitor_tables(monitor)) {
+        let counted = stats::tables(&stats::Sources {
+            config,
+            backends: &self.backends,
+            sessions: &self.sessions,
+            statistics: &self.statistics,
+            dns: &self.dns,
+            monitor,
+            refused: self.listeners.traffic.refused(),
+        });
+        let tables = runtime_tables(&self.backends, config).into_iter().chain(monitor_tables(monitor));
+        for table in tables.chain(counted) {
             self.admin.register(table).map_err(part)?;
         }
         let listeners = &self.listeners;

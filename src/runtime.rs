@@ -1,8 +1,6 @@
 //! The admin interface's way into the running daemon: configuration in, state out.
 
 use crate::config::Config;
-use crate::digest::statistics::Statistics;
-use crate::dns::Dns;
 use crate::hostgroups::{Hostgroups, rows};
 use crate::listeners::Listeners;
 use crate::monitor::Monitor;
@@ -11,7 +9,6 @@ use crate::pool::Backends;
 use crate::ports;
 use crate::process::Process;
 use crate::rules::RuleSet;
-use crate::session::{Sessions, processlist_rows, users_rows};
 use admin::rows::QueryRuleRow;
 use admin::{
     ConfigSet, LiveTable, ProcessCommand, Published, Runtime, SavedServers, Schema, Value, Variables, ddl,
@@ -123,23 +120,15 @@ impl Runtime for DaemonRuntime {
     }
 }
 
-/// The live tables whose rows the daemon holds. `refused`: clients of the traffic port that were too many.
-pub fn live_tables(
-    backends: &Arc<Backends>,
-    sessions: &Arc<Sessions>,
-    config: &Arc<Config>,
-    dns: &Arc<Dns>,
-    monitor: Option<&Arc<Monitor>>,
-    refused: Arc<AtomicU64>,
-) -> Vec<LiveTable> {
-    type HostgroupRows = fn(&crate::hostgroups::Hostgroups) -> Vec<Vec<admin::Value>>;
-    let of_hostgroups = |name, ddl, rows: HostgroupRows| {
+/// Tables of what is in force.
+pub fn runtime_tables(backends: &Arc<Backends>, config: &Arc<Config>) -> Vec<LiveTable> {
+    let of_hostgroups = |name, ddl, rows: fn(&Hostgroups) -> Vec<Vec<Value>>| {
         let backends = Arc::clone(backends);
         LiveTable { name, schema: Schema::Main, ddl, rows: Arc::new(move || backends.read(rows)) }
     };
-    let of_sessions = |name, ddl, rows: fn(&Sessions, &Config) -> Vec<Vec<admin::Value>>| {
-        let (sessions, config) = (Arc::clone(sessions), Arc::clone(config));
-        LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&sessions, &config)) }
+    let of_rules = |name, ddl, rows: fn(&RuleSet) -> Vec<Vec<Value>>| {
+        let config = Arc::clone(config);
+        LiveTable { name, schema: Schema::Main, ddl, rows: Arc::new(move || rows(&config.rules())) }
     };
     vec![
         of_hostgroups("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, rows::runtime_mysql_servers_rows),
@@ -163,16 +152,14 @@ pub fn live_tables(
             ddl::RUNTIME_MYSQL_SERVERS_SSL_PARAMS,
             rows::runtime_mysql_servers_ssl_params_rows,
         ),
-        of_sessions("stats_mysql_processlist", ddl::STATS_MYSQL_PROCESSLIST, |sessions, _| {
-            processlist_rows(sessions.registry())
+        of_rules("runtime_mysql_query_rules", ddl::RUNTIME_MYSQL_QUERY_RULES, |rules| {
+            rules.rows().map(QueryRuleRow::values).collect()
         }),
-        of_sessions("stats_mysql_users", ddl::STATS_MYSQL_USERS, |sessions, config| {
-            users_rows(sessions.registry(), config)
-        }),
-        of_sessions("stats_mysql_commands_counters", ddl::STATS_MYSQL_COMMANDS_COUNTERS, |sessions, _| {
-            sessions.commands_rows()
-        }),
-        global_table(sessions, dns, monitor, refused),
+        of_rules(
+            "runtime_mysql_query_rules_fast_routing",
+            ddl::RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING,
+            RuleSet::fast_routing_rows,
+        ),
     ]
 }
 
@@ -188,59 +175,5 @@ pub fn monitor_tables(monitor: Option<&Arc<Monitor>>) -> Vec<LiveTable> {
         log("mysql_server_ping_log", ddl::MYSQL_SERVER_PING_LOG, Kind::Ping),
         log("mysql_server_read_only_log", ddl::MYSQL_SERVER_READ_ONLY_LOG, Kind::ReadOnly),
         log("mysql_server_replication_lag_log", ddl::MYSQL_SERVER_REPLICATION_LAG_LOG, Kind::ReplicationLag),
-    ]
-}
-
-fn global_table(
-    sessions: &Arc<Sessions>,
-    dns: &Arc<Dns>,
-    monitor: Option<&Arc<Monitor>>,
-    refused: Arc<AtomicU64>,
-) -> LiveTable {
-    let (sessions, dns, monitor) = (Arc::clone(sessions), Arc::clone(dns), monitor.cloned());
-    let rows = move || {
-        let mut rows = sessions.global_rows(refused.load(Ordering::Relaxed));
-        let checks = monitor.iter().flat_map(|monitor| monitor.counters());
-        let names = dns.counters().map(|(name, count)| (name.to_owned(), count));
-        let counted = checks.chain(names);
-        rows.extend(counted.map(|(name, count)| vec![Value::Text(name), Value::Text(count.to_string())]));
-        rows
-    };
-    LiveTable {
-        name: "stats_mysql_global",
-        schema: Schema::Stats,
-        ddl: ddl::STATS_MYSQL_GLOBAL,
-        rows: Arc::new(rows),
-    }
-}
-
-/// The live tables of query rules and of what is counted of statements.
-pub fn query_tables(config: &Arc<Config>, statistics: &Arc<Statistics>) -> Vec<LiveTable> {
-    type Rows = Vec<Vec<admin::Value>>;
-    let of_rules = |name, schema, ddl, rows: fn(&RuleSet) -> Rows| {
-        let config = Arc::clone(config);
-        LiveTable { name, schema, ddl, rows: Arc::new(move || rows(&config.rules())) }
-    };
-    let of_digests = |name, ddl, rows: fn(&Statistics) -> Rows| {
-        let statistics = Arc::clone(statistics);
-        LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(move || rows(&statistics)) }
-    };
-    vec![
-        of_rules("runtime_mysql_query_rules", Schema::Main, ddl::RUNTIME_MYSQL_QUERY_RULES, |rules| {
-            rules.rows().map(QueryRuleRow::values).collect()
-        }),
-        of_rules(
-            "runtime_mysql_query_rules_fast_routing",
-            Schema::Main,
-            ddl::RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING,
-            RuleSet::fast_routing_rows,
-        ),
-        of_rules("stats_mysql_query_rules", Schema::Stats, ddl::STATS_MYSQL_QUERY_RULES, RuleSet::hits),
-        of_digests("stats_mysql_query_digest", ddl::STATS_MYSQL_QUERY_DIGEST, Statistics::rows),
-        of_digests(
-            "stats_mysql_query_digest_reset",
-            ddl::STATS_MYSQL_QUERY_DIGEST_RESET,
-            Statistics::take_rows,
-        ),
     ]
 }

@@ -5,12 +5,43 @@ mod memory;
 
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
+use crate::dns::Dns;
+use crate::monitor::Monitor;
 use crate::pool::{Backends, FreeConnection, HostgroupFigures, ServerFigures};
-use crate::session::Sessions;
+use crate::rules::RuleSet;
+use crate::session::{Sessions, processlist_rows, users_rows};
 use admin::{LiveTable, Schema, Value, ddl};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 type Rows = Vec<Vec<Value>>;
+
+/// The parts that count.
+pub struct Sources<'a> {
+    /// Variables, and query rules with their hits.
+    pub config: &'a Arc<Config>,
+    /// Servers and pools.
+    pub backends: &'a Arc<Backends>,
+    /// Clients.
+    pub sessions: &'a Arc<Sessions>,
+    /// Digests.
+    pub statistics: &'a Arc<Statistics>,
+    /// Lookups.
+    pub dns: &'a Arc<Dns>,
+    /// Checks, if servers are watched.
+    pub monitor: Option<&'a Arc<Monitor>>,
+    /// Clients of the traffic port that were too many.
+    pub refused: Arc<AtomicU64>,
+}
+
+/// Every table of the schema.
+pub fn tables(sources: &Sources<'_>) -> Vec<LiveTable> {
+    let mut tables = pool_tables(sources.backends);
+    tables.extend(session_tables(sources.sessions, sources.config, sources.statistics));
+    tables.extend(query_tables(sources.config, sources.statistics));
+    tables.push(global_table(sources));
+    tables
+}
 
 /// A table of this schema.
 fn table(
@@ -22,7 +53,7 @@ fn table(
 }
 
 /// Tables of servers, hostgroups and free connections.
-pub fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
+fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
     let of_pools = |name, ddl, rows: fn(&Backends) -> Rows| {
         let backends = Arc::clone(backends);
         table(name, ddl, move || rows(&backends))
@@ -50,8 +81,8 @@ pub fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
     ]
 }
 
-/// Tables of what sessions have met.
-pub fn session_tables(
+/// Tables of sessions, and of what they have met.
+fn session_tables(
     sessions: &Arc<Sessions>,
     config: &Arc<Config>,
     statistics: &Arc<Statistics>,
@@ -60,6 +91,9 @@ pub fn session_tables(
         let sessions = Arc::clone(sessions);
         table(name, ddl, move || rows(&sessions))
     };
+    let (all, variables) = (Arc::clone(sessions), Arc::clone(config));
+    let users =
+        table("stats_mysql_users", ddl::STATS_MYSQL_USERS, move || users_rows(all.registry(), &variables));
     let (all, variables) = (Arc::clone(sessions), Arc::clone(config));
     let prepared =
         table("stats_mysql_prepared_statements_info", ddl::STATS_MYSQL_PREPARED_STATEMENTS_INFO, move || {
@@ -70,6 +104,15 @@ pub fn session_tables(
         memory::rows(&all, &config, &statistics)
     });
     vec![
+        of_sessions("stats_mysql_processlist", ddl::STATS_MYSQL_PROCESSLIST, |sessions| {
+            processlist_rows(sessions.registry())
+        }),
+        users,
+        of_sessions(
+            "stats_mysql_commands_counters",
+            ddl::STATS_MYSQL_COMMANDS_COUNTERS,
+            Sessions::commands_rows,
+        ),
         of_sessions("stats_mysql_errors", ddl::STATS_MYSQL_ERRORS, |sessions| {
             sessions.registry().errors.rows()
         }),
@@ -87,4 +130,37 @@ pub fn session_tables(
         prepared,
         memory,
     ]
+}
+
+/// Tables of what is counted of statements.
+fn query_tables(config: &Arc<Config>, statistics: &Arc<Statistics>) -> Vec<LiveTable> {
+    let of_digests = |name, ddl, rows: fn(&Statistics) -> Rows| {
+        let statistics = Arc::clone(statistics);
+        table(name, ddl, move || rows(&statistics))
+    };
+    let config = Arc::clone(config);
+    vec![
+        table("stats_mysql_query_rules", ddl::STATS_MYSQL_QUERY_RULES, move || {
+            RuleSet::hits(&config.rules())
+        }),
+        of_digests("stats_mysql_query_digest", ddl::STATS_MYSQL_QUERY_DIGEST, Statistics::rows),
+        of_digests(
+            "stats_mysql_query_digest_reset",
+            ddl::STATS_MYSQL_QUERY_DIGEST_RESET,
+            Statistics::take_rows,
+        ),
+    ]
+}
+
+fn global_table(sources: &Sources<'_>) -> LiveTable {
+    let (sessions, dns) = (Arc::clone(sources.sessions), Arc::clone(sources.dns));
+    let (monitor, refused) = (sources.monitor.cloned(), Arc::clone(&sources.refused));
+    table("stats_mysql_global", ddl::STATS_MYSQL_GLOBAL, move || {
+        let mut rows = sessions.global_rows(refused.load(Ordering::Relaxed));
+        let checks = monitor.iter().flat_map(|monitor| monitor.counters());
+        let names = dns.counters().map(|(name, count)| (name.to_owned(), count));
+        let counted = checks.chain(names);
+        rows.extend(counted.map(|(name, count)| vec![Value::Text(name), Value::Text(count.to_string())]));
+        rows
+    })
 }
