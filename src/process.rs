@@ -1,10 +1,9 @@
 //! Commands that concern the process: pausing and stopping its traffic, ending it, new certificates.
 
 use crate::daemon::Stop;
-use crate::listeners::ListenError;
 use crate::runtime::AllListeners;
 use crate::session::{Ending, Entry, Registry, unknown_thread};
-use admin::ProcessCommand;
+use admin::{ProcessCommand, failed};
 use arc_swap::ArcSwap;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
@@ -38,7 +37,7 @@ impl Certificate {
     /// Puts the files as they are now in force, or refuses them and changes nothing.
     fn reload(&self) -> Result<(), SqlError> {
         let loaded = ServerTls::load(&self.directory);
-        let loaded = loaded.map_err(|error| refuse(format!("{error}; the certificate before stays")))?;
+        let loaded = loaded.map_err(|error| failed(format!("{error}; the certificate before stays")))?;
         self.current.store(Arc::new(loaded));
         log::info!("the certificate was read anew");
         Ok(())
@@ -115,17 +114,17 @@ impl Process {
                 log::info!("paused: new clients are refused");
                 self.announce()
             }
-            Traffic::Paused => Err(refuse("paused already; PROXYSQL RESUME ends it")),
-            Traffic::Stopped => Err(refuse("stopped; PROXYSQL START comes first")),
+            Traffic::Paused => Err(failed("paused already; PROXYSQL RESUME ends it")),
+            Traffic::Stopped => Err(failed("stopped; PROXYSQL START comes first")),
         }
     }
 
     fn open(&self, from: Traffic, otherwise: &str) -> Result<(), SqlError> {
         let mut traffic = self.traffic.lock();
         if *traffic != from {
-            return Err(refuse(otherwise));
+            return Err(failed(otherwise));
         }
-        self.listeners.traffic.resume().map_err(|error: ListenError| refuse(error))?;
+        self.listeners.traffic.resume().map_err(failed)?;
         *traffic = Traffic::Running;
         log::info!("clients are served again");
         self.announce()
@@ -134,7 +133,7 @@ impl Process {
     fn stop_traffic(&self) -> Result<(), SqlError> {
         let mut traffic = self.traffic.lock();
         if *traffic == Traffic::Stopped {
-            return Err(refuse("stopped already; PROXYSQL START ends it"));
+            return Err(failed("stopped already; PROXYSQL START ends it"));
         }
         self.listeners.traffic.pause();
         self.listeners.traffic.disconnect(GRACE);
@@ -146,12 +145,8 @@ impl Process {
     }
 
     fn announce(&self) -> Result<(), SqlError> {
-        self.listeners.write_ports().map_err(refuse)
+        self.listeners.write_ports().map_err(failed)
     }
-}
-
-fn refuse(reason: impl std::fmt::Display) -> SqlError {
-    SqlError::new(1045, "28000", format!("ProxySQL Admin Error: {reason}"))
 }
 
 #[cfg(test)]

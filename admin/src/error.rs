@@ -36,7 +36,7 @@ pub(crate) fn text(error: &Error) -> String {
 }
 
 /// A statement that failed for a reason of ours.
-pub(crate) fn failed(text: impl std::fmt::Display) -> SqlError {
+pub fn failed(text: impl std::fmt::Display) -> SqlError {
     SqlError::new(1045, "28000", format!("ProxySQL Admin Error: {text}"))
 }
 

@@ -37,6 +37,7 @@ pub use answer::Answer;
 use checksums::Checksums;
 pub use config_file::ConfigFile;
 use current::Client;
+pub use error::failed;
 pub use interfaces::parse_interfaces;
 use parking_lot::{Mutex, RwLock};
 use runtime_tables::PublishedState;
