@@ -11,12 +11,13 @@ use crate::monitor::Monitor;
 use crate::monitor::health::Health;
 use crate::monitor::probe::Probes;
 use crate::monitor::suppression::Suppression;
+use crate::periodic::Periodic;
 use crate::places::{self, Located};
-use crate::pool::{Backends, Keeper};
+use crate::pool::{Backends, start_keeper};
 use crate::ports;
 use crate::process::{Certificate, Process};
 use crate::runtime::{AllListeners, DaemonRuntime, monitor_tables, runtime_tables};
-use crate::session::{Sessions, Sweeper};
+use crate::session::{Sessions, start_sweeper};
 use crate::stats;
 use admin::{Admin, Start, Variables};
 use crossbeam_channel::Sender;
@@ -87,8 +88,8 @@ pub struct Daemon {
     dns: Arc<Dns>,
     probes: Arc<Probes>,
     sessions: Arc<Sessions>,
-    sweeper: Option<Sweeper>,
-    keeper: Option<Keeper>,
+    sweeper: Option<Periodic>,
+    keeper: Option<Periodic>,
     monitoring: Option<(Arc<Monitor>, Dispatcher)>,
 }
 
@@ -160,8 +161,8 @@ impl Daemon {
         }
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
         let registry = self.sessions.registry();
-        self.sweeper = Some(Sweeper::start(Arc::clone(registry), Arc::clone(config))?);
-        self.keeper = Some(Keeper::start(Arc::clone(&self.backends))?);
+        self.sweeper = Some(start_sweeper(Arc::clone(registry), Arc::clone(config))?);
+        self.keeper = Some(start_keeper(Arc::clone(&self.backends))?);
         let counted = stats::tables(&stats::Sources {
             config,
             backends: &self.backends,

@@ -11,6 +11,7 @@ pub mod hostgroups;
 mod json;
 pub mod listeners;
 pub mod monitor;
+pub mod periodic;
 pub mod places;
 pub mod pool;
 pub mod ports;

@@ -2,46 +2,20 @@
 
 use super::{Backends, quit_all};
 use crate::hostgroups::Endpoint;
+use crate::periodic::Periodic;
 use crate::pool::lease::Place;
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use wire::Command;
 
 /// How often it looks. The shortest mysql-ping_interval_server_msec is twice that.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Owns the thread `pool-keeper`; dropping it stops and joins the thread.
-pub struct Keeper {
-    // Disconnected, it stops the thread.
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Keeper {
-    /// Starts the thread.
-    pub fn start(backends: Arc<Backends>) -> io::Result<Self> {
-        let (stop, stopped) = bounded::<()>(0);
-        let thread = thread::Builder::new().name("pool-keeper".into()).spawn(move || {
-            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                backends.ping_free(Instant::now());
-            }
-        })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of it has been reported by the panic hook.
-            let _ = thread.join();
-        }
-    }
+/// Starts the thread `pool-keeper`.
+pub fn start_keeper(backends: Arc<Backends>) -> io::Result<Periodic> {
+    Periodic::start("pool-keeper", INTERVAL, move || backends.ping_free(Instant::now()))
 }
 
 impl Backends {

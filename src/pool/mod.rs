@@ -30,7 +30,7 @@ pub use figures::{HostgroupFigures, ServerFigures};
 pub use free::FreeConnection;
 pub use identity::Identity;
 pub use inner::{Refusal, Totals};
-pub use keeper::Keeper;
+pub use keeper::start_keeper;
 pub use lease::Lease;
 pub use open::{OpenError, Ticket};
 pub use peer::{Peer, Target};

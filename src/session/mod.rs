@@ -55,7 +55,7 @@ use state::{Session, Step};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-pub use sweeper::Sweeper;
+pub use sweeper::start_sweeper;
 use wire::auth::Accounts;
 use wire::channel::Channel;
 use wire::login::{Login, ServerOptions, login};

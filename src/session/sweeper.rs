@@ -2,46 +2,22 @@
 
 use super::registry::Registry;
 use crate::config::Config;
-use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
+use crate::periodic::Periodic;
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How often it looks. Limits are whole seconds at least.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Owns the thread `session-sweeper`; dropping it stops and joins the thread.
-pub struct Sweeper {
-    // Disconnected, it stops the thread.
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Sweeper {
-    /// Starts the thread.
-    pub fn start(registry: Arc<Registry>, config: Arc<Config>) -> io::Result<Self> {
-        let (stop, stopped) = bounded::<()>(0);
-        let thread = thread::Builder::new().name("session-sweeper".into()).spawn(move || {
-            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                let variables = config.variables();
-                let (open, idle) = (variables.max_transaction_time, variables.max_transaction_idle_time);
-                drop(variables);
-                registry.end_transactions(open, idle, Instant::now());
-            }
-        })?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for Sweeper {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of it has been reported by the panic hook.
-            let _ = thread.join();
-        }
-    }
+/// Starts the thread `session-sweeper`.
+pub fn start_sweeper(registry: Arc<Registry>, config: Arc<Config>) -> io::Result<Periodic> {
+    Periodic::start("session-sweeper", INTERVAL, move || {
+        let variables = config.variables();
+        let (open, idle) = (variables.max_transaction_time, variables.max_transaction_idle_time);
+        drop(variables);
+        registry.end_transactions(open, idle, Instant::now());
+    })
 }
 
 #[cfg(test)]
@@ -57,7 +33,7 @@ mod tests {
     fn a_transaction_over_its_limit_ends_its_session() {
         let variables = Variables { max_transaction_time: Duration::from_millis(1), ..Variables::default() };
         let registry = Arc::new(Registry::default());
-        let sweeper = Sweeper::start(Arc::clone(&registry), Arc::new(Config::new(variables))).unwrap();
+        let sweeper = start_sweeper(Arc::clone(&registry), Arc::new(Config::new(variables))).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let address = client.local_addr().unwrap();
