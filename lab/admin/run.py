@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -49,16 +48,6 @@ def arguments():
     parser.add_argument("--show", action="store_true", help="print every answer, as a session file has it")
     parser.add_argument("--daemon", type=pathlib.Path, default=lab.ROOT / "target/debug/pointsman")
     return parser.parse_args()
-
-
-def installed(what):
-    """Where lab/conformance/install.sh put things."""
-    run = subprocess.run([HERE.parent / "conformance/install.sh", what], stdout=subprocess.PIPE, text=True, timeout=900)
-    if run.returncode == lab.CANNOT:
-        raise lab.Cannot(f"the {what} cannot be installed")
-    if run.returncode:
-        raise lab.Failed(f"the {what} were not installed")
-    return pathlib.Path(run.stdout.strip().splitlines()[-1])
 
 
 def by_command_line(client, session, port):
@@ -135,10 +124,10 @@ def run_tool(name, work, options):
 
 
 def run(options):
-    libraries = installed("drivers")
+    libraries = lab.installed("drivers")
     jobs = [lambda client=client: run_client(client, options, libraries) for client in options.client or [*COMMAND_LINE, *DRIVERS]]
     if not options.client and not options.session:
-        tools = installed("tools")
+        tools = lab.installed("tools")
         jobs.append(lambda: run_tool("dolphie", lambda daemon: dashboard.problems(daemon, tools), options))
         jobs.append(lambda: run_tool("ansible", lambda daemon: ansible_modules.problems(daemon, tools), options))
         jobs += [lambda name=name: run_tool(name, lambda daemon: dumps.problems(daemon, name), options) for name in dumps.PROGRAMS]
@@ -151,17 +140,5 @@ def run(options):
     return not problems
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of every "finally"
-    try:
-        sys.exit(0 if run(arguments()) else 1)
-    except lab.Cannot as error:
-        print(f"test-admin: {error}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("POINTSMAN_REQUIRE_REAL_SERVERS") == "1" else lab.CANNOT)
-    except (lab.Failed, subprocess.TimeoutExpired) as error:
-        print(f"test-admin: FAILED: {error}", file=sys.stderr)
-        sys.exit(1)
-
-
 if __name__ == "__main__":
-    main()
+    lab.run_program("test-admin", lambda: run(arguments()))

@@ -3,11 +3,13 @@
 import json
 import re
 
+import lab
+
 HEADER = re.compile(r"== (\S+)(.*)")
 STEP = re.compile(r"([a-z]?)([>?]) ?(.*)", re.DOTALL)
 
 
-class Malformed(Exception):
+class Malformed(lab.Failed):
     """A line of checks.txt that is none of the forms."""
 
 

@@ -1,10 +1,12 @@
-"""The two servers, and a daemon for each of them."""
+"""What the programs of the lab share: how they end, their clients, the two servers, and a daemon for each of them."""
 
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -32,6 +34,29 @@ class Cannot(Exception):
 
 class Failed(Exception):
     """What should have worked did not."""
+
+
+def run_program(name, work):
+    """Ends the process as its program's work ends: `work` returns whether all was well."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of every "finally"
+    try:
+        sys.exit(0 if work() else 1)
+    except Cannot as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(1 if os.environ.get("POINTSMAN_REQUIRE_REAL_SERVERS") == "1" else CANNOT)
+    except (Failed, subprocess.TimeoutExpired) as error:
+        print(f"{name}: FAILED: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+def installed(what):
+    """Where install.sh has put the "drivers" or "tools"."""
+    run = subprocess.run([ROOT / "lab/conformance/install.sh", what], stdout=subprocess.PIPE, text=True, timeout=900)
+    if run.returncode == CANNOT:
+        raise Cannot(f"the {what} cannot be installed")
+    if run.returncode:
+        raise Failed(f"the {what} were not installed")
+    return pathlib.Path(run.stdout.strip().splitlines()[-1])
 
 
 def free_ports(count):

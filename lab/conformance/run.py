@@ -8,9 +8,7 @@ clients cannot be had here (one line says why). docs/conformance.md has the rest
 import argparse
 import concurrent.futures
 import json
-import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
@@ -46,16 +44,6 @@ def arguments():
     parser.add_argument("--daemon", type=pathlib.Path, default=lab.ROOT / "target/debug/pointsman")
     parser.add_argument("--crate-client", type=pathlib.Path, default=lab.ROOT / "target/debug/examples/conformance")
     return parser.parse_args()
-
-
-def install_clients():
-    """Where the client libraries are."""
-    run = subprocess.run([HERE / "install.sh"], stdout=subprocess.PIPE, text=True, timeout=900)
-    if run.returncode == lab.CANNOT:
-        raise lab.Cannot("the client libraries cannot be installed")
-    if run.returncode:
-        raise lab.Failed("the client libraries were not installed")
-    return pathlib.Path(run.stdout.strip().splitlines()[-1])
 
 
 def command(client, libraries, options):
@@ -171,7 +159,7 @@ def report(results, answers, options, problems):
 def run(options):
     scripts = checks.read(HERE / "checks.txt")
     answers = compare.LocalAnswers(HERE / "local_answers.json")
-    libraries = install_clients()
+    libraries = lab.installed("drivers")
     servers, runs, problems = lab.Servers(), [], []
     try:
         say("starting the servers")
@@ -192,17 +180,5 @@ def run(options):
     return report(results, answers, options, problems)
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by way of every "finally"
-    try:
-        sys.exit(0 if run(arguments()) else 1)
-    except lab.Cannot as error:
-        print(f"conformance: {error}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("POINTSMAN_REQUIRE_REAL_SERVERS") == "1" else lab.CANNOT)
-    except (lab.Failed, checks.Malformed) as error:
-        print(f"conformance: FAILED: {error}", file=sys.stderr)
-        sys.exit(1)
-
-
 if __name__ == "__main__":
-    main()
+    lab.run_program("conformance", lambda: run(arguments()))
