@@ -181,3 +181,15 @@ fn readers_of_statistics_change_and_command_nothing() {
     }
     assert_eq!(stats(&f, "SHOW VARIABLES LIKE 'admin%'").unwrap(), Vec::<String>::new());
 }
+
+#[test]
+fn what_drivers_set_when_they_connect_waits_for_nobody_and_interrupts_nobody() {
+    let f = fixture();
+    // While it is held, whoever wants to change something waits.
+    let _changing = f.admin.store.lock();
+    for text in
+        ["SET NAMES utf8mb4", "SET AUTOCOMMIT = 1, SESSION sql_mode = ''", "SET mysql-nothing_like_it = 1"]
+    {
+        f.ok(text);
+    }
+}
