@@ -211,7 +211,9 @@ impl Cells<'_> {
     pub(crate) fn hostname(&self, column: &str) -> Result<String, SqlError> {
         let text = self.text(column)?;
         match text.trim() {
-            "" => Err(self.refuse(column, self.value(column)?, "not a host name")),
+            name if name.is_empty() || name.contains(char::is_control) => {
+                Err(self.refuse(column, self.value(column)?, "not a host name"))
+            }
             name => Ok(name.to_owned()),
         }
     }

@@ -288,6 +288,12 @@ fn a_refused_row_is_told_by_table_and_column_without_secrets() {
         "mysql_servers.hostname: '  ' is not a host name"
     );
     f.ok("DELETE FROM mysql_servers");
+    for code in [0, 10, 27] {
+        f.ok(&format!("INSERT INTO mysql_servers (hostname) VALUES ('db' || CHAR({code}) || 'x')"));
+        let text = f.error("LOAD MYSQL SERVERS TO RUNTIME").message;
+        assert!(text.ends_with("is not a host name"), "{text}");
+        f.ok("DELETE FROM mysql_servers");
+    }
     f.ok("UPDATE global_variables SET variable_value = 'x' WHERE variable_name = 'mysql-wait_timeout'");
     let text = f.error("LOAD MYSQL VARIABLES TO RUNTIME").message;
     assert!(text.starts_with("global_variables.variable_value: Variable 'mysql-wait_timeout'"), "{text}");
