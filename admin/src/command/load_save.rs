@@ -165,7 +165,9 @@ fn read_set(admin: &Admin, store: &Store, module: &Module) -> Result<(ConfigSet,
         Group::Variables => {
             let rows = read::variables(&store.conn, module.prefix)?;
             let base = admin.published.lock().variables.clone();
-            let (variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
+            let (mut variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
+            // Memory may still hold false from before PROXYSQL READONLY: that ends with READWRITE, and not with a LOAD.
+            variables.admin_read_only |= base.is_some_and(|base| base.admin_read_only);
             ignored.iter().for_each(|entry| log::warn!("{}: {entry}", module.words));
             Ok((ConfigSet::Variables(Box::new(variables)), ignored))
         }

@@ -86,6 +86,8 @@ fn read_only_mode_refuses_changes_until_readwrite() {
     );
     f.ok("SET NAMES utf8mb4");
     f.ok("LOAD MYSQL SERVERS TO RUNTIME");
+    f.ok("LOAD ADMIN VARIABLES TO RUNTIME");
+    assert!(f.error("DELETE FROM mysql_servers").message.contains("PROXYSQL READWRITE"));
     f.ok("PROXYSQL READWRITE");
     f.ok("DELETE FROM mysql_servers");
     assert_eq!(f.rows("SHOW VARIABLES WHERE Variable_name = 'read_only'"), ["read_only|OFF"]);
