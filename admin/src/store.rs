@@ -76,6 +76,9 @@ impl Store {
     /// Brings the file to this version's tables.
     fn make_ready(&mut self, fresh: bool) -> Result<(), StoreError> {
         let path = self.file.path.clone();
+        // The log is asked for in the file's header: that of another program's stays as it is.
+        upgrade::check(&self.conn, &path)?;
+        self.conn.execute_batch("PRAGMA disk.journal_mode = WAL").map_err(|error| explain(&path, &error))?;
         upgrade::run(&mut self.conn, &path)?;
         self.create_tables(fresh).map_err(|error| explain(&path, &error))
     }
@@ -252,11 +255,12 @@ impl Store {
         let explained = |error: rusqlite::Error| explain(&path, &error);
         // The write-ahead log goes by the path: emptied into the old file, it is none of the new one.
         self.conn.query_row(EMPTY_LOG, [], |_| Ok(())).map_err(explained)?;
-        // What is no database is refused while the one before is still open.
+        // What is no database of this program's and version's is refused while the one before is still open.
         let scratch = Connection::open_in_memory().map_err(explained)?;
         let place = file_uri(&path).map_err(explained)? + "?vfs=unix&mode=ro&immutable=1";
         attach(&scratch, &place, "disk").map_err(explained)?;
         check(&scratch, &path)?;
+        upgrade::check(&scratch, &path)?;
         self.conn.execute_batch("DETACH DATABASE disk").map_err(explained)?;
         attach_disk(&self.conn, &path).map_err(explained)?;
         self.file = file;

@@ -21,8 +21,13 @@ struct Earlier {
     columns: Vec<String>,
 }
 
-/// Looks at the schema `disk`, whose file is `path`, and brings its tables up to this version. Nothing has changed where that fails.
-pub(crate) fn run(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+/// Refuses a file `path`, attached as `disk`, that another program or a later version made. Changes nothing.
+pub(crate) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    examine(conn, path).map(drop)
+}
+
+/// What an earlier version made; an error where it is not pointsman's, or a later version's.
+fn examine(conn: &Connection, path: &Path) -> Result<Vec<Earlier>, StoreError> {
     let explained = |error: rusqlite::Error| explain(path, &error);
     if let Some(detail) = foreign(conn).map_err(explained)? {
         return Err(not_ours(path, &detail));
@@ -48,6 +53,12 @@ pub(crate) fn run(conn: &mut Connection, path: &Path) -> Result<(), StoreError> 
         }
         earlier.push(Earlier { table, columns });
     }
+    Ok(earlier)
+}
+
+/// Looks at the schema `disk`, whose file is `path`, and brings its tables up to this version. Nothing has changed where that fails.
+pub(crate) fn run(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let earlier = examine(conn, path)?;
     if earlier.is_empty() {
         return Ok(());
     }

@@ -80,9 +80,7 @@ pub(crate) fn file_uri(path: &Path) -> rusqlite::Result<String> {
 /// Named as a URI, for the sake of the VFS: otherwise it were that of `main`, in memory.
 pub(super) fn attach_disk(conn: &Connection, path: &Path) -> rusqlite::Result<()> {
     attach(conn, &(file_uri(path)? + "?vfs=unix"), "disk")?;
-    conn.execute_batch(&format!(
-        "PRAGMA disk.journal_mode = WAL; PRAGMA disk.synchronous = FULL; PRAGMA disk.max_page_count = {PAGES};"
-    ))
+    conn.execute_batch(&format!("PRAGMA disk.synchronous = FULL; PRAGMA disk.max_page_count = {PAGES};"))
 }
 
 pub(super) fn connect_writer(

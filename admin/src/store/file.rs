@@ -40,7 +40,7 @@ impl DiskFile {
         };
         let path = self.path.display();
         Err(error::failed(format!(
-            "{path}: {what}; nothing was saved or loaded: restart to use what is there"
+            "{path}: {what}; nothing was saved or loaded: PROXYSQL FLUSH CONFIGDB uses what is there"
         )))
     }
 }

@@ -55,6 +55,20 @@ fn flush_configdb_uses_the_file_that_is_there_now() {
     std::fs::write(&path, "this is no database, however long one looks at it. ".repeat(40)).unwrap();
     assert!(f.error("PROXYSQL FLUSH CONFIGDB").message.contains("not a pointsman database"));
     assert_eq!(f.one("SELECT COUNT(*) FROM disk.mysql_users"), "1", "the file before stays in use");
+
+    for (made, why) in [
+        ("CREATE TABLE orders (id INT)", "it has a table orders"),
+        ("CREATE TABLE mysql_users (username, password, shoe_size)", "shoe_size"),
+    ] {
+        std::fs::remove_file(&path).unwrap();
+        rusqlite::Connection::open(&path).unwrap().execute_batch(made).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let text = f.error("PROXYSQL FLUSH CONFIGDB").message;
+        assert!(text.contains(why), "{text}");
+        let text = f.error("SAVE MYSQL USERS TO DISK").message;
+        assert!(text.contains("PROXYSQL FLUSH CONFIGDB uses"), "{text}");
+        assert_eq!(std::fs::read(&path).unwrap(), before, "another's file stays as it is");
+    }
 }
 
 #[test]

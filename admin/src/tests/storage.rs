@@ -273,7 +273,9 @@ fn a_database_of_another_program_is_refused_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(DATABASE);
         Connection::open(&path).unwrap().execute_batch(made).unwrap();
+        let before = std::fs::read(&path).unwrap();
         let text = refusal(dir.path());
+        assert_eq!(std::fs::read(&path).unwrap(), before);
         assert!(text.contains("pointsman.db: not a pointsman database") && text.contains(detail), "{text}");
         let sql = "SELECT group_concat(name) FROM pragma_table_info('mysql_users')";
         let kept = Connection::open(&path).unwrap();
