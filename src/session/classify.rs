@@ -55,6 +55,8 @@ pub struct Statement {
     pub reads_counts: bool,
     /// It leaves something for the next statement that no answer tells (FOUND_ROWS(), LAST_INSERT_ID(n)).
     pub read_by_next: bool,
+    /// It has LAST_INSERT_ID(n), which rows in the answer do not tell.
+    pub sets_insert_id: bool,
     /// It names tables, as far as its words tell. One that does takes away the warnings and errors of the one before; of others
     /// some servers keep them.
     pub names_tables: bool,
@@ -171,7 +173,9 @@ impl<'a> Scan<'a> {
     fn token(&mut self, token: Token<'a>) {
         if self.since_insert_id > 0 {
             // LAST_INSERT_ID(n) sets what it reads.
-            self.found.read_by_next |= self.since_insert_id == 2 && token != Token::Symbol(b')');
+            let sets = self.since_insert_id == 2 && token != Token::Symbol(b')');
+            self.found.sets_insert_id |= sets;
+            self.found.read_by_next |= sets;
             self.since_insert_id = if self.since_insert_id == 1 { 2 } else { 0 };
         }
         match token {

@@ -22,7 +22,7 @@ impl Session<'_> {
             }
             self.hold.named_insert_id = named;
             self.hold.unknown_insert_id = false;
-        } else if statement.returns_rows && outcome.last_result.is_some() {
+        } else if (statement.returns_rows || statement.sets_insert_id) && outcome.last_result.is_some() {
             self.hold.own_insert_id = true;
             self.hold.unknown_insert_id = true;
             self.hold.unproven_insert_id = None;

@@ -130,8 +130,9 @@ fn what_the_next_statement_may_read_is_noticed() {
     let calc = classify(b"SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1", false);
     assert!(calc.read_by_next && !calc.reads_insert_id);
     let plain = classify(b"INSERT INTO t VALUES (last_insert_id())", false);
-    assert!(plain.reads_insert_id && !plain.read_by_next);
-    assert!(classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", false).read_by_next);
+    assert!(plain.reads_insert_id && !plain.read_by_next && !plain.sets_insert_id);
+    let set = classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", false);
+    assert!(set.read_by_next && set.sets_insert_id);
     assert!(classify(b"SELECT row_count() - 1", false).reads_counts);
     assert!(classify(b"SELECT Found_Rows() + 1", false).reads_counts);
     assert!(classify(b"INSERT INTO t VALUES (1) RETURNING id", false).returns_rows);

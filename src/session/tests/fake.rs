@@ -347,6 +347,10 @@ impl<'a> Conversation<'a> {
             }
             "SCHEMA" => self.answer(&self.schema.clone()),
             "SETTINGS" => self.answer(&self.settings.join(";")),
+            "LAST_INSERT_ID(9)" => {
+                self.insert_id = "9".to_owned();
+                self.answer("9")
+            }
             "LAST_INSERT_ID()" => self.answer(&self.insert_id.clone()),
             _ => self.answer(&self.id.to_string()),
         }

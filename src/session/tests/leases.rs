@@ -423,6 +423,18 @@ fn counts_are_read_where_they_were_left_or_told_from_the_answer() {
 }
 
 #[test]
+fn an_insert_id_that_a_select_has_set_outlives_the_next_statements() {
+    let world = World::new();
+    let mut client = world.client();
+    for sql in ["SELECT LAST_INSERT_ID(9)", "SELECT ID", "SELECT ID"] {
+        value(&mut client, sql);
+    }
+    world.await_pool(0, 1);
+    client.query_drop("BEGIN").unwrap();
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "9");
+}
+
+#[test]
 fn a_write_sent_to_a_server_that_refuses_it_shuns_nothing() {
     let world = World::with(10, |variables| variables.shun_on_failures = 1);
     let mut client = world.client();
