@@ -46,8 +46,12 @@ impl Counts {
     }
     /// The session has another connection than the last answer came from. What was left it is told, if it can be.
     pub fn moved(&mut self) {
-        let tellable = self.affected <= 0 && self.found <= MOST_FOUND;
+        let tellable = self.are_tellable();
         (self.affected_here, self.found_here) = (tellable, tellable);
+    }
+    /// Whether a connection can be told both.
+    pub fn are_tellable(&self) -> bool {
+        self.affected <= 0 && self.found <= MOST_FOUND
     }
     /// A connection that is told so has the counts that our own last answer has left: ROW_COUNT(), and FOUND_ROWS() if that is another
     /// than the server's last answer has left. `None` where the server has answered since.

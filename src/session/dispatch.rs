@@ -94,11 +94,8 @@ impl Session<'_> {
     }
     /// Answers a statement that asks for ROW_COUNT() or FOUND_ROWS() alone, unless the connection that knows is at hand.
     fn count(&mut self, sql: &[u8]) -> Option<Answer> {
-        if self.lease.is_some() || self.reclaim() {
-            return None;
-        }
         let (count, name) = only_count(sql)?;
-        Some(self.counts.answer(count, name))
+        (!self.is_at_hand()).then(|| self.counts.answer(count, name))
     }
     /// Sends a command to a server. It is sent a second time only if it did not get there whole, so that the server cannot have
     /// executed it: here if a write failed, otherwise as [`Session::pass_on`] finds.
@@ -109,7 +106,7 @@ impl Session<'_> {
         message: Message<'_>,
         role: Role,
     ) -> Step {
-        if let Err(step) = self.leave_unusable() {
+        if let Err(step) = self.leave_unusable(&statement) {
             return step;
         }
         let reads = statement.reads_counts || statement.reads_diagnostics;

@@ -333,9 +333,12 @@ impl<'a> Session<'a> {
         self.entered |= lease.is_ok();
         lease.map_err(Step::from)
     }
-    /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose.
-    pub(super) fn leave_unusable(&mut self) -> Result<(), Step> {
+    /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose but to have the
+    /// next statement read there what the last one left. Such a statement is told of the loss, unless another connection will do.
+    pub(super) fn leave_unusable(&mut self, statement: &Statement) -> Result<(), Step> {
         let Some(lease) = &self.lease else { return Ok(()) };
+        let reads_there = statement.reads_diagnostics && self.hold.complaint
+            || statement.reads_counts && !self.counts.are_tellable();
         if self.must_keep() && lease.has_surplus() {
             return Err(self.lost(&SURPLUS));
         }
@@ -346,11 +349,25 @@ impl<'a> Session<'a> {
                 count(&self.shared.registry.counters.offline);
                 return Err(Step::End(Some(SqlError::new(2013, "HY000", text))));
             }
-            self.drop_lease();
-        } else if !self.must_keep() && !lease.is_quiet() {
+        } else if self.must_keep() || lease.is_quiet() {
+            return Ok(());
+        }
+        if reads_there {
+            return Err(self.lost(&WireError::Closed));
+        }
+        self.drop_lease();
+        Ok(())
+    }
+    /// Whether the connection that has answered last is in hand, or can be had again, and can still be asked.
+    pub(super) fn is_at_hand(&mut self) -> bool {
+        if self.lease.is_none() && !self.reclaim() {
+            return false;
+        }
+        let lost = |lease: &Lease| lease.is_retired() || !lease.is_quiet();
+        if !self.must_keep() && self.lease.as_ref().is_some_and(lost) {
             self.drop_lease();
         }
-        Ok(())
+        self.lease.is_some()
     }
     /// Parts with the connection at the end of the session: back to the pool, without what the session left on it.
     pub fn clean_up(&mut self) {

@@ -148,6 +148,27 @@ fn a_server_that_closes_every_connection_costs_no_statement() {
 }
 
 #[test]
+fn what_a_lost_connection_knew_is_told_from_its_answer_or_not_at_all() {
+    let world = World::with(10, |variables| variables.connection_delay_multiplex = Duration::from_secs(60));
+    let mut client = world.client();
+    value(&mut client, "SELECT FOUND_ROWS()");
+    let losses: [fn(&World); 2] =
+        [|world| world.fake.control.cut_all(), |world| world.backends.drain(&world.endpoint())];
+    for lose in losses {
+        client.query_drop("INSERT 1").unwrap();
+        lose(&world);
+        assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "1");
+        client.query_drop("INSERT 1").unwrap();
+        lose(&world);
+        assert_eq!(refused(&mut client, "INSERT INTO t VALUES (ROW_COUNT())").0, 2013);
+        assert_eq!(refused(&mut client, "UPDATE t SET a = 1").0, 1064);
+        lose(&world);
+        assert_eq!(refused(&mut client, "SHOW WARNINGS").0, 2013);
+        assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3", "the session goes on");
+    }
+}
+
+#[test]
 fn what_is_lost_with_a_connection_is_told() {
     let world = World::new();
     for begin in ["BEGIN", "SET @a = 1"] {
