@@ -18,7 +18,8 @@ use crate::ports;
 use crate::process::{Certificate, Process};
 use crate::runtime::{AllListeners, DaemonRuntime, monitor_tables, runtime_tables};
 use crate::session::{Sessions, start_sweeper};
-use crate::stats;
+use crate::stats::{self, history};
+use admin::history::History;
 use admin::{Admin, Start, Variables};
 use crossbeam_channel::Sender;
 use sqlite_server::SqliteServer;
@@ -89,6 +90,7 @@ pub struct Daemon {
     probes: Arc<Probes>,
     sessions: Arc<Sessions>,
     sweeper: Option<Periodic>,
+    historian: Option<Periodic>,
     keeper: Option<Periodic>,
     monitoring: Option<(Arc<Monitor>, Dispatcher)>,
 }
@@ -137,10 +139,11 @@ impl Daemon {
             probes: Arc::new(Probes::new(Arc::clone(&config))),
             sessions,
             sweeper: None,
+            historian: None,
             keeper: None,
             monitoring: None,
         };
-        if let Err(error) = daemon.run(options, &config, certificate, stop) {
+        if let Err(error) = daemon.run(options, datadir, &config, certificate, stop) {
             daemon.stop(Stop::AtOnce);
             return Err(error);
         }
@@ -151,6 +154,7 @@ impl Daemon {
     fn run(
         &mut self,
         options: &Options,
+        datadir: &Path,
         config: &Arc<Config>,
         certificate: Arc<Certificate>,
         stop: Sender<Stop>,
@@ -159,6 +163,7 @@ impl Daemon {
         if options.monitor {
             self.monitoring = Some(self.start_monitoring(config)?);
         }
+        self.start_history(datadir, config)?;
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
         let registry = self.sessions.registry();
         self.sweeper = Some(start_sweeper(Arc::clone(registry), Arc::clone(config))?);
@@ -186,6 +191,22 @@ impl Daemon {
         }));
         self.admin.load_all().map_err(|error| StartError::Part(error.message))?;
         self.announce();
+        Ok(())
+    }
+
+    /// Without its file the daemon works all the same.
+    fn start_history(&mut self, datadir: &Path, config: &Arc<Config>) -> Result<(), StartError> {
+        let history = match History::open(datadir) {
+            Ok(history) => Arc::new(history),
+            Err(error) => {
+                log::warn!("{error}");
+                return Ok(());
+            }
+        };
+        for table in history.tables() {
+            self.admin.register(table).map_err(part)?;
+        }
+        self.historian = Some(history::start(history, Arc::clone(config), Arc::clone(&self.sessions))?);
         Ok(())
     }
 
@@ -228,6 +249,7 @@ impl Daemon {
         ports::remove(&self.listeners.ports_file);
         self.stop_traffic(grace);
         self.sweeper = None;
+        self.historian = None;
         self.keeper = None;
         if let Some((monitor, dispatcher)) = self.monitoring.take() {
             dispatcher.stop();

@@ -12,8 +12,10 @@ mod pair;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use pair::{PATIENCE, client, configure, eventually, start_proxy, start_server, try_connect};
-use support::within;
+use pair::{
+    PATIENCE, client, configure, connect, eventually, program, start_proxy, start_server, try_connect,
+};
+use support::{Daemon, within};
 
 /// The rows of a table, as text, with `|` between its columns.
 fn rows(admin: &mut Conn, columns: &str, table: &str) -> String {
@@ -181,4 +183,36 @@ fn memory_is_told_by_what_takes_it() {
     let _client = client(&proxy);
     let all = "SELECT COUNT(*) = 5 AND MIN(CAST(Variable_Value AS INT)) > 0 FROM stats_memory_metrics";
     eventually(&mut admin, all);
+}
+
+#[test]
+fn the_history_has_samples_that_outlast_a_restart() {
+    let server = start_server(&[]);
+    let variables =
+        ["admin-stats_mysql_connections=1", "admin-stats_system_cpu=1", "admin-stats_system_memory=0"];
+    let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &variables);
+    client(&proxy).query_drop("SELECT 1").unwrap();
+    let samples = "SELECT COUNT(*) >= 1 FROM stats_history.mysql_connections WHERE Questions >= 1 AND Client_Connections_created >= 1";
+    eventually(&mut admin, samples);
+    eventually(&mut admin, "SELECT COUNT(*) >= 1 FROM myhgm_connections WHERE MyHGM_myconnpoll_get >= 1");
+    eventually(&mut admin, "SELECT COUNT(*) >= 2 AND MIN(tms_utime + tms_stime) >= 0 FROM system_cpu");
+    assert_eq!(
+        admin.query_first::<u64, _>("SELECT COUNT(*) FROM system_memory").unwrap(),
+        Some(0),
+        "it is off"
+    );
+    drop(admin);
+    let proxy = proxy.restart(program(), &["--no-monitor", "--set", "admin-stats_mysql_connections=0"]);
+    let mut reader = connect(proxy.admin_port, "stats", "stats");
+    assert_eq!(reader.query_first::<u64, _>(samples).unwrap(), Some(1), "who reads statistics sees it, too");
+}
+
+#[test]
+fn a_history_that_cannot_be_opened_does_not_keep_the_daemon_from_starting() {
+    let datadir = tempfile::tempdir().unwrap();
+    std::fs::write(datadir.path().join("pointsman_stats.db"), "no database at all. ".repeat(300)).unwrap();
+    let daemon = Daemon::start_in(datadir, program(), &["--no-monitor"]);
+    let mut admin = connect(daemon.admin_port, "admin", "admin");
+    admin.query_drop("SELECT * FROM system_cpu").unwrap_err();
+    assert_eq!(daemon.log().matches("pointsman_stats.db").count(), 1, "{}", daemon.log());
 }

@@ -46,7 +46,7 @@ pub(crate) fn tables(role: Role, live: &Registered) -> Vec<Table> {
         let (shown, also): (_, Option<&'static str>) = match (role, schema) {
             (Role::Admin, schema) => (Some(schema.name()), None),
             (Role::Stats, Schema::Stats) => (Some("main"), Some("stats")),
-            (Role::Stats, Schema::Monitor) => (Some("monitor"), None),
+            (Role::Stats, Schema::Monitor | Schema::History) => (Some(schema.name()), None),
             (Role::Stats, Schema::Main | Schema::Information) => (None, None),
         };
         tables.extend(shown.into_iter().chain(also).map(|schema| Table { schema, name, ddl }));

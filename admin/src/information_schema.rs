@@ -28,7 +28,7 @@ pub(crate) fn tables(live: &Registered) -> Vec<LiveTable> {
             name: "SCHEMATA",
             schema: Schema::Information,
             ddl: SCHEMATA,
-            rows: Arc::new(|| ["main", "disk", "stats", "monitor"].map(schema).into()),
+            rows: Arc::new(|| ["main", "disk", "stats", "monitor", "stats_history"].map(schema).into()),
         },
         LiveTable {
             name: "ENGINES",

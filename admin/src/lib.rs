@@ -16,6 +16,7 @@ mod config_file;
 mod current;
 pub mod ddl;
 mod error;
+pub mod history;
 mod information_schema;
 mod interfaces;
 mod live;
@@ -111,6 +112,8 @@ pub enum Schema {
     Stats,
     /// `monitor`.
     Monitor,
+    /// `stats_history`.
+    History,
     /// `information_schema`.
     Information,
 }

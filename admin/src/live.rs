@@ -89,6 +89,7 @@ impl Schema {
             Self::Main => "main",
             Self::Stats => "stats",
             Self::Monitor => "monitor",
+            Self::History => "stats_history",
             Self::Information => "information_schema",
         }
     }

@@ -20,17 +20,18 @@ pub fn rows(sessions: &Sessions, config: &Config, statistics: &Statistics) -> Ve
         ("mysql_query_digest_memory", statistics.memory() as u64),
         ("stack_memory_mysql_threads", stacks as u64),
     ];
-    let of_system = resident().map(|bytes| ("process_resident_memory_bytes", bytes));
+    let resident = of_system("VmRSS:").and_then(|bytes| bytes.try_into().ok());
+    let of_system = resident.map(|bytes| ("process_resident_memory_bytes", bytes));
     let row = |(name, bytes): (&str, u64)| vec![Value::Text(name.to_owned()), Value::Text(bytes.to_string())];
     known.into_iter().chain(of_system).map(row).collect()
 }
 
-/// What of the process is in memory, as the system says.
-fn resident() -> Option<u64> {
+/// What the system says of the process's memory, in bytes (proc_pid_status(5)).
+pub(super) fn of_system(field: &str) -> Option<i64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    let kib: i64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
 }
 
 #[cfg(test)]
@@ -39,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_system_says_what_is_resident() {
-        let bytes = resident().unwrap();
+        let bytes = of_system("VmRSS:").unwrap();
         assert!((1 << 20..1 << 40).contains(&bytes), "{bytes}");
     }
 }

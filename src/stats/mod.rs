@@ -1,6 +1,7 @@
 //! Tables of the schema `stats`, over what the parts of the daemon count.
 
 pub mod errors;
+pub mod history;
 mod memory;
 
 use crate::config::Config;

@@ -34,6 +34,7 @@ pub(crate) struct Places {
     main: String,
     stats: String,
     monitor: String,
+    history: String,
     information: String,
     disk: PathBuf,
 }
@@ -47,6 +48,7 @@ impl Places {
             main: place("main"),
             stats: place("stats"),
             monitor: place("monitor"),
+            history: place("history"),
             information: place("information"),
             disk: disk.to_owned(),
         }
@@ -92,6 +94,7 @@ pub(super) fn connect_writer(
     attach_disk(&conn, &places.disk)?;
     attach(&conn, &places.stats, "stats")?;
     attach(&conn, &places.monitor, "monitor")?;
+    attach(&conn, &places.history, "stats_history")?;
     attach(&conn, &places.information, "information_schema")?;
     conn.execute_batch(&format!(
         "PRAGMA main.max_page_count = {PAGES}; PRAGMA hard_heap_limit = {HEAP_LIMIT};"
@@ -116,6 +119,7 @@ pub(crate) fn connect_reader(
     };
     attach(&conn, &places.stats, "stats")?;
     attach(&conn, &places.monitor, "monitor")?;
+    attach(&conn, &places.history, "stats_history")?;
     if role == Role::Admin {
         attach(&conn, &places.information, "information_schema")?;
     }

@@ -121,7 +121,7 @@ fn show_lists_tables_and_databases() {
     assert!(f.error("SHOW TABLES FROM nowhere").message.contains("nowhere"));
     let databases = f.rows("SHOW DATABASES");
     let names: Vec<_> = databases.iter().filter_map(|row| row.split('|').nth(1)).collect();
-    assert_eq!(names, ["main", "disk", "stats", "monitor"]);
+    assert_eq!(names, ["main", "disk", "stats", "monitor", "stats_history"]);
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn readers_of_statistics_see_statistics_alone() {
     assert_eq!(stats(&f, "SHOW TABLES FROM monitor").unwrap(), ["mysql_server_read_only_log"]);
     let databases = stats(&f, "SHOW DATABASES").unwrap();
     let names: Vec<_> = databases.iter().filter_map(|row| row.split('|').nth(1)).collect();
-    assert_eq!(names, ["main", "stats", "monitor"]);
+    assert_eq!(names, ["main", "stats", "monitor", "stats_history"]);
     assert_eq!(stats(&f, "SELECT DATABASE(), USER()").unwrap(), ["stats|stats"]);
     assert!(stats(&f, "SHOW CREATE TABLE stats_mysql_users").unwrap()[0].contains("frontend_connections"));
     assert_eq!(stats(&f, "SHOW FIELDS FROM stats_mysql_users").unwrap().len(), 3);

@@ -123,7 +123,7 @@ fn information_schema_answers_tools() {
     let columns = "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_KEY, COLUMN_DEFAULT FROM INFORMATION_SCHEMA.COLUMNS
         WHERE TABLE_SCHEMA = 'main' AND TABLE_NAME = 'mysql_users' ORDER BY ORDINAL_POSITION LIMIT 3";
     assert_eq!(f.rows(columns), ["username|varchar|PRI|NULL", "password|varchar||NULL", "active|bigint||1"]);
-    assert_eq!(f.rows("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA").len(), 4);
+    assert_eq!(f.rows("SELECT SCHEMA_NAME FROM information_schema.SCHEMATA").len(), 5);
     let keys = "SELECT COUNT(*) FROM information_schema.statistics WHERE table_schema = 'main' AND table_name = 'mysql_users'";
     assert_eq!(f.one(keys), "4");
     for table in ["VIEWS", "ROUTINES", "TRIGGERS", "EVENTS", "FILES", "KEY_COLUMN_USAGE", "PARTITIONS"] {

@@ -72,6 +72,12 @@ pub struct Variables {
     pub admin_credentials: Vec<(String, String)>,
     /// admin-stats_credentials, user and password pairs
     pub stats_credentials: Vec<(String, String)>,
+    /// admin-stats_mysql_connections (s): between samples; 0 for none
+    pub stats_mysql_connections: u32,
+    /// admin-stats_system_cpu (s)
+    pub stats_system_cpu: u32,
+    /// admin-stats_system_memory (s)
+    pub stats_system_memory: u32,
     /// admin-read_only
     pub admin_read_only: bool,
     /// admin-mysql_ifaces
@@ -248,6 +254,9 @@ impl Default for Variables {
         Self {
             admin_credentials: vec![("admin".into(), "admin".into())],
             stats_credentials: vec![("stats".into(), "stats".into())],
+            stats_mysql_connections: 60,
+            stats_system_cpu: 60,
+            stats_system_memory: 60,
             admin_read_only: false,
             admin_interfaces: "0.0.0.0:6032".into(),
             mysql_interfaces: "0.0.0.0:6033".into(),

@@ -60,6 +60,21 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Credentials(field!(stats_credentials)),
         "Who may log in to the admin interface to read statistics.",
     ),
+    var(
+        "admin-stats_mysql_connections",
+        Kind::Number(field!(stats_mysql_connections), 0..=300),
+        "Seconds between samples of connections in stats_history; 0 for none.",
+    ),
+    var(
+        "admin-stats_system_cpu",
+        Kind::Number(field!(stats_system_cpu), 0..=600),
+        "Seconds between samples of the processor time in stats_history; 0 for none.",
+    ),
+    var(
+        "admin-stats_system_memory",
+        Kind::Number(field!(stats_system_memory), 0..=600),
+        "Seconds between samples of the memory in stats_history; 0 for none.",
+    ),
     var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
     var(
         "mysql-client_host_cache_size",
