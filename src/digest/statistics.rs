@@ -6,6 +6,7 @@
 use admin::Value;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use twox_hash::XxHash3_64;
@@ -42,14 +43,16 @@ pub struct Sample {
     pub rows_sent: u64,
 }
 
+/// Cheap to clone: who reads the table copies the entries under the locks and makes rows of them outside.
+#[derive(Clone)]
 struct Entry {
     hash: u64,
     hostgroup: i64,
-    schema: Box<str>,
-    user: Box<str>,
-    client: Box<str>,
+    schema: Arc<str>,
+    user: Arc<str>,
+    client: Arc<str>,
     digest: u64,
-    text: Box<[u8]>,
+    text: Arc<[u8]>,
     counts: Counts,
 }
 
@@ -186,8 +189,8 @@ impl Statistics {
     }
     /// Rows of stats_mysql_query_digest.
     pub fn rows(&self) -> Vec<Vec<Value>> {
-        let of_shard = |shard: &Mutex<Shard>| shard.lock().entries.iter().map(Entry::row).collect::<Vec<_>>();
-        self.shards.iter().flat_map(of_shard).collect()
+        let copy = |shard: &Mutex<Shard>| shard.lock().entries.iter().cloned().collect::<Vec<_>>();
+        self.shards.iter().flat_map(copy).map(|entry| entry.row()).collect()
     }
     /// The same, cleared: an execution is in what is returned, or in what is counted from then on.
     pub fn take_rows(&self) -> Vec<Vec<Value>> {
