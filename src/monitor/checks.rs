@@ -1,6 +1,6 @@
 //! Performing checks: of each kind one at a time for each server, on the probe threads.
 
-use super::health::{Health, Pong};
+use super::health::{Health, Noted, Pong};
 use super::kind::Kind;
 use super::log::{Entry, Log};
 use super::probe::{Probes, ends_connection};
@@ -96,6 +96,8 @@ impl Failure {
 struct State {
     /// Checks that are queued or under way.
     busy: HashSet<(Kind, Endpoint)>,
+    /// Checks that were begun once, and have their place in the schedule since.
+    scheduled: HashSet<(Kind, Endpoint)>,
     /// How many read_only checks of a server ran out of time, one after the other.
     timeouts: HashMap<Endpoint, u32>,
     /// Servers whose last check found nobody.
@@ -158,8 +160,24 @@ impl Checks {
         let mut jobs = self.jobs(kind);
         fastrand::shuffle(&mut jobs);
         let mut state = self.state.lock();
+        state.scheduled.retain(|(of, _)| *of != kind);
+        state.scheduled.extend(jobs.iter().map(|job| (kind, job.endpoint.clone())));
         jobs.retain(|job| state.busy.insert((kind, job.endpoint.clone())));
         jobs
+    }
+    /// The checks of servers that have come since the last cycles. The others keep their place, however often servers are loaded.
+    pub fn of_newcomers(&self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = Kind::ALL.into_iter().flat_map(|kind| self.jobs(kind)).collect();
+        let mut state = self.state.lock();
+        jobs.retain(|job| {
+            let key = (job.kind(), job.endpoint.clone());
+            state.scheduled.insert(key.clone()) && state.busy.insert(key)
+        });
+        jobs
+    }
+    /// Grows where there may be newcomers.
+    pub fn placements(&self) -> u64 {
+        self.backends.updates()
     }
     /// Whether a check had better not wait for its turn among those that go well: nobody was there the last time.
     pub fn may_take_long(&self, job: &Job) -> bool {
@@ -172,6 +190,7 @@ impl Checks {
         let mut state = self.state.lock();
         state.timeouts.clear();
         state.absent.clear();
+        state.scheduled.clear();
     }
     /// Performs a check and applies its result.
     pub fn perform(&self, job: &Job) {
@@ -242,11 +261,15 @@ impl Checks {
         }
         self.write(job, &check, |_| None);
         let Some(pong) = pong else { return };
-        let (missed, latency) = self.health.note(endpoint, pong);
+        let Noted { missed, latency, back } = self.health.note(endpoint, pong);
         if let Some(latency) = latency {
             self.backends.set_latency(endpoint, latency);
         }
-        if missed >= most && self.backends.shun_unresponsive(endpoint, Instant::now()) {
+        if back {
+            ::log::info!("{endpoint} answers pings again");
+        }
+        let shunned = missed >= most && self.backends.shun_unresponsive(endpoint, Instant::now());
+        if shunned && self.health.tell_gone(endpoint) {
             ::log::error!(
                 "{endpoint} has missed {missed} pings in a row: it is shunned, its connections are closed"
             );

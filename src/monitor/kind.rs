@@ -62,30 +62,36 @@ impl Kind {
 /// When each kind is due. Pure: time comes in as an argument.
 #[derive(Debug, Default)]
 pub struct Timetable {
-    last: [Option<Instant>; Kind::ALL.len()],
-    version: u64,
+    /// When each kind was due last, and the interval then.
+    last: [Option<(Instant, Duration)>; Kind::ALL.len()],
+    /// As whom servers are asked.
+    account: (String, String),
 }
 
 impl Timetable {
-    /// The kinds that are due now, taken note of as begun. read_only is due at once when the variables have changed (`version`);
-    /// the others follow a change of their intervals.
-    pub fn due(&mut self, variables: &Variables, version: u64, now: Instant) -> Vec<Kind> {
-        let changed = self.version != version;
-        self.version = version;
+    /// The kinds that are due now, taken note of as begun: those whose interval is over or has changed, and all when the monitor's
+    /// account has. A LOAD that changes neither has no check begin early: checks that fail one after the other would count
+    /// together however fast they follow.
+    pub fn due(&mut self, variables: &Variables, now: Instant) -> Vec<Kind> {
+        let account = (&variables.monitor_username, &variables.monitor_password);
+        let same_account = (&self.account.0, &self.account.1) == account;
+        if !same_account {
+            self.account = (account.0.clone(), account.1.clone());
+        }
         let mut due = Vec::new();
         for (kind, last) in Kind::ALL.into_iter().zip(&mut self.last) {
-            let at_once = changed && kind == Kind::ReadOnly;
-            if at_once || last.is_none_or(|last| last + kind.interval(variables) <= now) {
-                *last = Some(now);
+            let interval = kind.interval(variables);
+            let waits = |(at, of)| same_account && of == interval && at + interval > now;
+            if !last.is_some_and(waits) {
+                *last = Some((now, interval));
                 due.push(kind);
             }
         }
         due
     }
     /// When a kind is due next.
-    pub fn next(&self, variables: &Variables) -> Option<Instant> {
-        let next = |(kind, last): (Kind, &Option<Instant>)| last.map(|last| last + kind.interval(variables));
-        Kind::ALL.into_iter().zip(&self.last).filter_map(next).min()
+    pub fn next(&self) -> Option<Instant> {
+        self.last.iter().flatten().map(|(at, interval)| *at + *interval).min()
     }
     /// Everything is due again.
     pub fn reset(&mut self) {
@@ -102,16 +108,22 @@ mod tests {
         let mut variables = Variables::default();
         let (mut table, start) = (Timetable::default(), Instant::now());
         let at = |millis| start + Duration::from_millis(millis);
-        assert_eq!(table.due(&variables, 1, start), Kind::ALL);
-        assert_eq!(table.next(&variables), Some(at(1_000)));
-        assert_eq!(table.due(&variables, 1, at(999)), []);
-        assert_eq!(table.due(&variables, 1, at(1_000)), [Kind::ReadOnly]);
-        assert_eq!(table.due(&variables, 1, at(10_000)), [Kind::Ping, Kind::ReadOnly, Kind::ReplicationLag]);
-        assert_eq!(table.due(&variables, 2, at(10_001)), [Kind::ReadOnly], "variables changed");
+        assert_eq!(table.due(&variables, start), Kind::ALL);
+        assert_eq!(table.next(), Some(at(1_000)));
+        assert_eq!(table.due(&variables, at(999)), []);
+        assert_eq!(table.due(&variables, at(1_000)), [Kind::ReadOnly]);
+        assert_eq!(table.due(&variables, at(10_000)), [Kind::Ping, Kind::ReadOnly, Kind::ReplicationLag]);
         variables.monitor_ping_interval = Duration::from_millis(100);
-        assert_eq!(table.due(&variables, 2, at(10_100)), [Kind::Ping]);
+        assert_eq!(table.due(&variables, at(10_001)), [Kind::Ping], "its interval has changed");
+        assert_eq!(table.due(&variables, at(10_101)), [Kind::Ping]);
+        variables.monitor_ping_timeout += Duration::from_millis(1);
+        variables.max_connections += 1;
+        assert_eq!(table.due(&variables, at(10_102)), [], "a LOAD of something else");
+        variables.monitor_password.push('x');
+        assert_eq!(table.due(&variables, at(10_102)), Kind::ALL);
+        assert_eq!(table.due(&variables, at(10_103)), []);
         table.reset();
-        assert_eq!(table.due(&variables, 2, at(10_100)), Kind::ALL);
+        assert_eq!(table.due(&variables, at(10_103)), Kind::ALL);
     }
 
     #[test]

@@ -88,20 +88,28 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
     );
     let mut table = Timetable::default();
     let mut enabled = true;
+    let mut placements = 0;
     loop {
-        let config = checks.config();
-        let (version, variables) = (config.variables_version(), config.variables());
+        let variables = checks.config().variables();
         let mut next = None;
         if variables.monitor_enabled {
-            for kind in table.due(&variables, version, Instant::now()) {
+            let mut take_on = |jobs: Vec<Job>| {
+                let (late, others) = jobs.into_iter().partition(|job| checks.may_take_long(job));
+                probing.take_on(others);
+                retrying.take_on(late);
+            };
+            // Asked for first: what comes later is seen the next time.
+            let latest = checks.placements();
+            for kind in table.due(&variables, Instant::now()) {
                 if kind == Kind::Ping {
                     checks.probes().sweep();
                 }
-                let (late, others) = checks.due(kind).into_iter().partition(|job| checks.may_take_long(job));
-                probing.take_on(others);
-                retrying.take_on(late);
+                take_on(checks.due(kind));
             }
-            next = table.next(&variables);
+            if std::mem::replace(&mut placements, latest) != latest {
+                take_on(checks.of_newcomers());
+            }
+            next = table.next();
         } else if enabled {
             checks.forget();
             table.reset();

@@ -438,20 +438,44 @@ fn a_slow_server_delays_no_other_and_a_stop_waits_for_none() {
 }
 
 #[test]
-fn a_change_of_variables_acts_at_once() {
-    let server = Server::new("1");
+fn a_load_has_only_new_servers_checked_early() {
+    let (first, second) = (Server::new("1"), Server::new("1"));
     let config = config(|variables| {
         variables.monitor_enabled = false;
         variables.monitor_read_only_interval = Duration::from_secs(3600);
+        variables.monitor_ping_interval = Duration::from_secs(3600);
     });
-    let fixture = Fixture::new(config, &[&server]);
+    let fixture = Fixture::new(config, &[&first]);
     let monitor = fixture.monitor();
     change(&fixture.config, |variables| variables.monitor_enabled = true);
-    eventually("the first check", || fixture.places(&server) == [2]);
-    eventually("the second check", || {
-        change(&fixture.config, |_| ());
-        monitor.log_rows(Kind::ReadOnly).len() > 1
+    eventually("the first check", || fixture.places(&first) == [2]);
+    let load = |servers: &[&Server]| {
+        change(&fixture.config, |variables| variables.monitor_ping_timeout += Duration::from_millis(1));
+        let rows =
+            servers.iter().map(|server| ServerRow { port: server.address.port(), ..row(2, "127.0.0.1") });
+        let loaded = ServersConfig {
+            servers: rows.collect(),
+            replication: vec![pair(1, 2)],
+            ..ServersConfig::default()
+        };
+        fixture.backends.update(|hostgroups| hostgroups.load(&loaded));
+    };
+    (0..5).for_each(|_| load(&[&first]));
+    load(&[&first, &second]);
+    let checks = |kind, server: &Server| {
+        let port = Value::Int(server.address.port().into());
+        monitor.log_rows(kind).into_iter().filter(|row| row[1] == port).count()
+    };
+    eventually("checks of the new server", || {
+        [Kind::Connect, Kind::Ping, Kind::ReadOnly].iter().all(|kind| checks(*kind, &second) == 1)
     });
+    load(&[&first, &second]);
+    change(&fixture.config, |variables| variables.monitor_read_only_interval /= 2);
+    eventually("checks at the new interval", || checks(Kind::ReadOnly, &second) == 2);
+    for kind in [Kind::Connect, Kind::Ping] {
+        assert_eq!([&first, &second].map(|server| checks(kind, server)), [1, 1], "{kind:?}");
+    }
+    eventually("the other's", || checks(Kind::ReadOnly, &first) == 2);
 }
 
 /// Ends of a kind's checks so far, as the log tells them: None for success.

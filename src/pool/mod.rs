@@ -49,6 +49,7 @@ use lease::Place;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use waiters::Waiters;
 use wire::backend::Backend;
@@ -62,6 +63,8 @@ pub struct Backends {
     /// Hostgroups without servers, and when the log last said so.
     warned: Mutex<HashMap<HostgroupId, Instant>>,
     waiters: Arc<Waiters>,
+    /// How often placement was changed from outside.
+    updates: AtomicU64,
     config: Arc<Config>,
     dns: Arc<Dns>,
 }
@@ -77,7 +80,8 @@ pub enum Offer {
 impl Backends {
     /// Empty hostgroups. New connections resolve names through `dns` and take limits from `config`.
     pub fn new(config: Arc<Config>, dns: Arc<Dns>) -> Self {
-        Self { inner: Mutex::default(), warned: Mutex::default(), waiters: Arc::default(), config, dns }
+        let (inner, warned, waiters, updates) = Default::default();
+        Self { inner, warned, waiters, updates, config, dns }
     }
     /// Reads placement under the lock.
     pub fn read<R>(&self, f: impl FnOnce(&Hostgroups) -> R) -> R {
@@ -92,9 +96,14 @@ impl Backends {
         let result = f(&mut inner.hostgroups);
         inner.sweep(&mut trash);
         drop(inner);
+        self.updates.fetch_add(1, Ordering::AcqRel);
         self.wake();
         quit_all(trash);
         result
+    }
+    /// Grows with each [`Self::update`].
+    pub fn updates(&self) -> u64 {
+        self.updates.load(Ordering::Acquire)
     }
     /// Takes a connection of a hostgroup that fits `want`, or the right to open one. A connection is looked at before it is given
     /// out, unless it was idle for less than `trusted`.
