@@ -69,20 +69,20 @@ pub(crate) fn variables(conn: &Connection, prefix: &str) -> Result<Vec<(String, 
     Ok(rows)
 }
 
-/// Reads a table of `main`, typed.
+/// Reads a table of `main`, typed, in the order of its key.
 pub(crate) fn table<T>(
     conn: &Connection,
     table: &'static str,
-    order: &str,
+    key: &'static str,
     typed: impl Fn(&Cells<'_>) -> Result<T, SqlError>,
 ) -> Result<Vec<T>, SqlError> {
     let sqlite = |error: rusqlite::Error| crate::error::from_sqlite(&error);
     let mut statement =
-        conn.prepare(&format!("SELECT * FROM main.{table} ORDER BY {order}")).map_err(sqlite)?;
+        conn.prepare(&format!("SELECT * FROM main.{table} ORDER BY {key}")).map_err(sqlite)?;
     let mut cursor = statement.query([]).map_err(sqlite)?;
     let mut rows = Vec::new();
     while let Some(row) = cursor.next().map_err(sqlite)? {
-        rows.push(typed(&Cells { table, row })?);
+        rows.push(typed(&Cells { table, key, row })?);
     }
     Ok(rows)
 }
@@ -149,6 +149,8 @@ fn user(cells: &Cells<'_>) -> Result<UserRow, SqlError> {
 /// One row, its cells asked for by column and type.
 pub(crate) struct Cells<'a> {
     table: &'static str,
+    /// The columns of its key, separated by commas.
+    key: &'static str,
     row: &'a Row<'a>,
 }
 
@@ -226,8 +228,7 @@ impl Cells<'_> {
             return Ok(Some(text.to_owned()));
         }
         self.optional_text(column).map_err(|_| {
-            let table = self.table;
-            SqlError::new(1366, "HY000", format!("{table}.{column}: a value (not shown) is not text"))
+            SqlError::new(1366, "HY000", format!("{}: the value (not shown) is not text", self.place(column)))
         })
     }
 
@@ -242,15 +243,26 @@ impl Cells<'_> {
     }
 
     fn refuse(&self, column: &str, value: ValueRef<'_>, why: &str) -> SqlError {
-        let shown = match value {
-            ValueRef::Null => "NULL".to_owned(),
-            ValueRef::Integer(number) => number.to_string(),
-            ValueRef::Real(number) => format!("{number:?}"),
-            ValueRef::Text(bytes) => format!("'{}'", shorten(bytes)),
-            ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
-        };
-        let table = self.table;
-        SqlError::new(1366, "HY000", format!("{table}.{column}: {shown} is {why}"))
+        let (place, shown) = (self.place(column), show(value));
+        SqlError::new(1366, "HY000", format!("{place}: {shown} is {why}"))
+    }
+
+    /// Table, key and column, such as `mysql_users (username='u', backend=1).password`.
+    fn place(&self, column: &str) -> String {
+        let part = |name: &str| Some(format!("{name}={}", show(self.value(name).ok()?)));
+        let key: Vec<String> = self.key.split(", ").filter_map(part).collect();
+        format!("{} ({}).{column}", self.table, key.join(", "))
+    }
+}
+
+/// A value as errors show it.
+fn show(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => format!("{number:?}"),
+        ValueRef::Text(bytes) => format!("'{}'", shorten(bytes)),
+        ValueRef::Blob(bytes) => format!("a BLOB of {} bytes", bytes.len()),
     }
 }
 

@@ -133,7 +133,12 @@ fn a_stored_row_that_does_not_fit_is_named() {
     let Fixture { admin, dir, .. } = f;
     drop(admin);
     let text = refusal(dir.path());
-    assert!(text.contains("pointsman.db: mysql_servers.max_connections: 'many'"), "{text}");
+    assert!(
+        text.contains(
+            "pointsman.db: mysql_servers (hostgroup_id=0, hostname='a', port=3306).max_connections: 'many'"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

@@ -82,5 +82,8 @@ fn a_row_that_cannot_be_typed_refuses_the_load() {
     let f = fixture();
     f.ok("INSERT INTO mysql_query_rules (rule_id, destination_hostgroup) VALUES (1, 'reader')");
     let error = f.error("LOAD MYSQL QUERY RULES TO RUNTIME");
-    assert_eq!(error.message, "mysql_query_rules.destination_hostgroup: 'reader' is not an integer");
+    assert_eq!(
+        error.message,
+        "mysql_query_rules (rule_id=1).destination_hostgroup: 'reader' is not an integer"
+    );
 }

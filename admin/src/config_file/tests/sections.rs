@@ -98,11 +98,11 @@ fn rows_that_do_not_fit_are_named() {
         ),
         (
             "mysql_servers = ( { hostname = \"a\" },\n{ hostname = \"b\"; weight = 1; max_connections = 5000000000 } )",
-            "p.cnf:2: mysql_servers.max_connections: 5000000000 is out of range",
+            "p.cnf:2: mysql_servers (hostgroup_id=0, hostname='b', port=3306).max_connections: 5000000000 is out of range",
         ),
         (
             "mysql_servers = ( { hostname = \" \" } )",
-            "p.cnf:1: mysql_servers.hostname: ' ' is not a host name",
+            "p.cnf:1: mysql_servers (hostgroup_id=0, hostname=' ', port=3306).hostname: ' ' is not a host name",
         ),
         (
             "mysql_users = ( { username = \"u\"; attributes = \"{\" } )",
