@@ -29,6 +29,8 @@ pub(super) enum Kind {
     Number(Field<u32>, RangeInclusive<u64>),
     Size(Field<usize>, RangeInclusive<u64>),
     Text(Field<String>),
+    /// A server's version, as the greeting carries it.
+    Version(Field<String>),
     Secret(Field<String>),
     /// `schema.table`, or nothing.
     Table(Field<String>),
@@ -59,6 +61,8 @@ pub(super) enum Accepts {
     Number(RangeInclusive<u64>),
 }
 
+/// Longest version.
+const VERSION_LENGTH: usize = 255;
 const SHA2: &str = "caching_sha2_password";
 const NATIVE: &str = "mysql_native_password";
 const FAMILIES: [(&str, ResolutionFamily); 3] = [
@@ -95,6 +99,10 @@ impl VarDef {
                 format!("an integer from {} to {}", range.start(), range.end())
             }
             Kind::Text(_) | Kind::Secret(_) => "text".into(),
+            Kind::Version(_) => format!(
+                "a version such as 8.0.11, which begins with digits, a dot and digits: {VERSION_LENGTH} printable ASCII \
+                 characters at most"
+            ),
             Kind::Table(_) => "a table such as percona.heartbeat, or nothing".into(),
             Kind::Interfaces { may_be_empty, .. } => {
                 let least = if *may_be_empty { "" } else { "one or more " };
@@ -116,9 +124,11 @@ impl VarDef {
             Kind::Seconds(field, _) => (field.get)(variables).as_secs().to_string(),
             Kind::Number(field, _) => (field.get)(variables).to_string(),
             Kind::Size(field, _) => (field.get)(variables).to_string(),
-            Kind::Text(field) | Kind::Secret(field) | Kind::Table(field) | Kind::Interfaces { field, .. } => {
-                (field.get)(variables).clone()
-            }
+            Kind::Text(field)
+            | Kind::Secret(field)
+            | Kind::Version(field)
+            | Kind::Table(field)
+            | Kind::Interfaces { field, .. } => (field.get)(variables).clone(),
             Kind::Credentials(field) => {
                 let pairs = (field.get)(variables).iter();
                 pairs.map(|(user, password)| format!("{user}:{password}")).collect::<Vec<_>>().join(";")
@@ -155,6 +165,12 @@ impl VarDef {
                 *(field.set)(variables) = usize::try_from(parse_in(text, range)?).ok()?;
             }
             Kind::Text(field) | Kind::Secret(field) => *(field.set)(variables) = text.into(),
+            Kind::Version(field) => {
+                if !is_version(text) {
+                    return None;
+                }
+                *(field.set)(variables) = text.into();
+            }
             Kind::Table(field) => {
                 if !text.is_empty() {
                     parse_table(text)?;
@@ -196,6 +212,15 @@ impl VarDef {
         }
         Some(())
     }
+}
+
+/// Clients decide by the number in front, and read up to a NUL.
+fn is_version(text: &str) -> bool {
+    let digits = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    let numbers = text.split_once('.').is_some_and(|(major, rest)| {
+        digits(major) && major.chars().all(|c| c.is_ascii_digit()) && digits(rest)
+    });
+    numbers && text.len() <= VERSION_LENGTH && text.chars().all(|c| matches!(c, ' '..='~'))
 }
 
 fn parse_bool(text: &str) -> Option<bool> {

@@ -484,7 +484,7 @@ pub const VARIABLES: &[VarDef] = &[
         "Who answers SELECT VERSION(): 0 the proxy, 1 the server, 2 a pooled connection's version or the proxy, 3 the same or \
          the server.",
     ),
-    var("mysql-server_version", Kind::Text(field!(server_version)), "Version that clients are told."),
+    var("mysql-server_version", Kind::Version(field!(server_version)), "Version that clients are told."),
     inert(
         "mysql-session_idle_ms",
         "1",

@@ -29,6 +29,7 @@ fn each_variable_writes_its_own_field_only() {
         "a.b",
         "1200",
         "300000",
+        "8.4.0",
     ];
     for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
         let mut changed = Variables::default();
@@ -112,4 +113,22 @@ fn credentials_stay_out_of_debug_output() {
 #[test]
 fn names_are_sorted_and_unique() {
     assert!(VARIABLES.is_sorted_by(|a, b| a.name < b.name));
+}
+
+#[test]
+fn a_version_begins_with_its_number() {
+    let var = find("mysql-server_version").unwrap();
+    let takes = |text: &str| var.apply(&mut Variables::default(), text).is_some();
+    let longest = format!("8.0.{}", "1".repeat(251));
+    for text in ["8.0.11", "5.7", "10.11.6-MariaDB-0+deb12u1", "8.0.35 (Ubuntu)", longest.as_str()] {
+        assert!(takes(text), "{text}");
+    }
+    let longer = format!("{longest}1");
+    for text in
+        ["", "garbage", "8", "8.", ".0", "8.x", "8a.0", "v8.0", "8.0\0", "8.0\n1", "8.0\u{e9}", &longer]
+    {
+        assert!(!takes(text), "{text:?}");
+    }
+    let text = crate::command::set::wrong_value(var, "garbage").message;
+    assert!(text.contains("'mysql-server_version' can't be set to 'garbage': expected a version"), "{text}");
 }
