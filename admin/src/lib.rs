@@ -42,6 +42,7 @@ pub use error::failed;
 pub use interfaces::parse_interfaces;
 use parking_lot::{Mutex, RwLock};
 use runtime_tables::PublishedState;
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -209,6 +210,8 @@ pub struct Admin {
     held: Arc<AtomicUsize>,
     /// What variables are where nothing else says so.
     defaults: Variables,
+    /// `--set` of this start, and of a restart.
+    overrides: Vec<(&'static str, String)>,
     published: Arc<Mutex<PublishedState>>,
     runtime: RwLock<Option<Arc<dyn Runtime>>>,
     /// Where LOAD ... FROM CONFIG reads.
@@ -245,27 +248,21 @@ impl Admin {
             let value = command::set::canonical(var, value);
             Ok((var.name, value.map_err(|error| StoreError(format!("--set {name}: {}", error.message)))?))
         });
-        let values = values.collect::<Result<Vec<_>, StoreError>>()?;
-        store.set_variables(&values).map_err(|error| StoreError(format!("--set: {error}")))?;
+        let overrides = values.collect::<Result<Vec<_>, StoreError>>()?;
+        store.set_variables(&overrides).map_err(|error| StoreError(format!("--set: {error}")))?;
         let admin = Self {
             held: Arc::clone(&store.held),
             checksums: Checksums::new(&store.live),
             store: Database::new(store),
             defaults,
+            overrides,
             published: Arc::default(),
             runtime: RwLock::default(),
             config_file: start.file.map(|file| file.path().to_path_buf()),
             datadir: datadir.canonicalize().unwrap_or_else(|_| datadir.to_path_buf()),
             moving: Mutex::default(),
         };
-        let refuse = |error: SqlError, remedy: &str| {
-            let path = datadir.join(store::DATABASE);
-            StoreError(format!("{}: {}; {remedy}", path.display(), error.message))
-        };
-        admin.variables().map_err(|error| refuse(error, "override it with --set"))?;
-        read::all_rows(&admin.store.lock().conn).map_err(|error| {
-            refuse(error, "correct it with sqlite3, or move the file away to start empty")
-        })?;
+        admin.check_rows(&admin.store.lock().conn)?;
         let own = runtime_tables::tables(&admin.published)
             .into_iter()
             .chain([collations::table(), admin.checksums.table()]);
@@ -311,8 +308,34 @@ impl Admin {
 
     /// Variables as stored now (memory layer), overrides applied.
     pub fn variables(&self) -> Result<Variables, SqlError> {
-        let rows = read::variables(&self.store.lock().conn, "")?;
+        self.variables_of(&self.store.lock().conn)
+    }
+
+    fn variables_of(&self, conn: &Connection) -> Result<Variables, SqlError> {
+        let rows = read::variables(conn, "")?;
         command::load_save::typed_variables(&self.defaults, &rows).map(|(variables, _)| variables)
+    }
+
+    /// Whether a start can do with what is in `main`, which came from disk.
+    fn check_rows(&self, conn: &Connection) -> Result<(), StoreError> {
+        let refuse = |error: SqlError, remedy: &str| {
+            let path = self.datadir.join(store::DATABASE);
+            StoreError(format!("{}: {}; {remedy}", path.display(), error.message))
+        };
+        self.variables_of(conn).map_err(|error| refuse(error, "override it with --set"))?;
+        read::all_rows(conn)
+            .map_err(|error| refuse(error, "correct it with sqlite3, or move the file away to start empty"))
+    }
+
+    /// Whether the daemon could start from what disk holds now.
+    fn check_restart(&self) -> Result<(), SqlError> {
+        let _one_at_a_time = self.moving.lock();
+        let store = self.store.lock();
+        let refuse =
+            |error: StoreError| error::failed(format!("not restarted, as the start would fail: {error}"));
+        let Some(conn) = store.rehearse().map_err(refuse)? else { return Ok(()) };
+        store::set_variables(&conn, &self.overrides).map_err(|error| error::from_sqlite(&error))?;
+        self.check_rows(&conn).map_err(refuse)
     }
 
     /// LOAD for servers and users, then for variables, at start: publishing the variables opens the listeners, and by then all

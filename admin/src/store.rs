@@ -19,7 +19,8 @@ use connections::{BUSY_TIMEOUT, attach, attach_disk, connect_writer};
 use failures::{cause, check};
 use file::{DiskFile, lock};
 use rusqlite::{Connection, params};
-use std::fs::File;
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -214,12 +215,7 @@ impl Store {
     /// Sets variables in memory. Returns how many rows that made or changed.
     pub fn set_variables(&mut self, values: &[(&str, String)]) -> rusqlite::Result<u64> {
         let transaction = self.conn.transaction()?;
-        for (name, value) in values {
-            transaction.execute(
-                "INSERT OR REPLACE INTO main.global_variables VALUES (?1, ?2)",
-                params![name, value],
-            )?;
-        }
+        set_variables(&transaction, values)?;
         transaction.commit()?;
         Ok(values.len() as u64)
     }
@@ -253,18 +249,45 @@ impl Store {
         let path = self.file.path.clone();
         let file = DiskFile::create(path.clone())?;
         let explained = |error: rusqlite::Error| explain(&path, &error);
-        // The write-ahead log goes by the path: emptied into the old file, it is none of the new one.
-        self.conn.query_row(EMPTY_LOG, [], |_| Ok(())).map_err(explained)?;
         // What is no database of this program's and version's is refused while the one before is still open.
-        let scratch = Connection::open_in_memory().map_err(explained)?;
-        let place = file_uri(&path).map_err(explained)? + "?vfs=unix&mode=ro&immutable=1";
-        attach(&scratch, &place, "disk").map_err(explained)?;
-        check(&scratch, &path)?;
-        upgrade::check(&scratch, &path)?;
+        self.look_at_file()?;
         self.conn.execute_batch("DETACH DATABASE disk").map_err(explained)?;
         attach_disk(&self.conn, &path).map_err(explained)?;
         self.file = file;
         self.make_ready(false)
+    }
+
+    /// A connection that has the file that is there now as `disk`, which only reads. An error where the file is no database of this
+    /// program's and version's.
+    fn look_at_file(&self) -> Result<Connection, StoreError> {
+        let path = &self.file.path;
+        let explained = |error: rusqlite::Error| explain(path, &error);
+        // The write-ahead log goes by the path: emptied into the old file, it is none of the new one.
+        self.conn.query_row(EMPTY_LOG, [], |_| Ok(())).map_err(explained)?;
+        let scratch = Connection::open_in_memory().map_err(explained)?;
+        // What the log still holds belongs to the file in use, and to no other.
+        let how = if self.file.check().is_ok() { "" } else { "&immutable=1" };
+        let place = file_uri(path).map_err(explained)? + "?vfs=unix&mode=ro" + how;
+        attach(&scratch, &place, "disk").map_err(explained)?;
+        check(&scratch, path)?;
+        upgrade::check(&scratch, path)?;
+        Ok(scratch)
+    }
+
+    /// What a start would find in memory: the rows of the file that is there now, as `main`. `None` where there is no file, or an
+    /// empty one.
+    pub fn rehearse(&self) -> Result<Option<Connection>, StoreError> {
+        let path = &self.file.path;
+        if fs::metadata(path).map_or_else(|error| error.kind() == ErrorKind::NotFound, |file| file.len() == 0)
+        {
+            return Ok(None);
+        }
+        let scratch = self.look_at_file()?;
+        for table in TABLES {
+            scratch.execute_batch(table.ddl).map_err(|error| explain(path, &error))?;
+            upgrade::copy(&scratch, table).map_err(|error| explain(path, &error))?;
+        }
+        Ok(Some(scratch))
     }
 
     /// An error where the database file is not the one that was opened: SQLite would go on with a removed file, and what is
@@ -272,6 +295,12 @@ impl Store {
     pub fn check_file(&self) -> Result<(), SqlError> {
         self.file.check()
     }
+}
+
+/// Sets variables in `main`.
+pub(crate) fn set_variables(conn: &Connection, values: &[(&str, String)]) -> rusqlite::Result<()> {
+    let mut statement = conn.prepare("INSERT OR REPLACE INTO main.global_variables VALUES (?1, ?2)")?;
+    values.iter().try_for_each(|(name, value)| statement.execute(params![name, value]).map(drop))
 }
 
 /// Memory left for a result while clients read others that take `held` bytes.

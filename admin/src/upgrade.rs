@@ -111,6 +111,16 @@ fn columns(conn: &Connection, schema: &str, table: &str) -> rusqlite::Result<Vec
     statement.query_map([table, schema], |row| row.get(0))?.collect()
 }
 
+/// Copies a table's rows from `disk` to `main`. What columns an earlier version's has not are as they would be made.
+pub(crate) fn copy(conn: &Connection, table: &TableDef) -> rusqlite::Result<()> {
+    let columns = columns(conn, "disk", table.name)?.join(", ");
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let name = table.name;
+    conn.execute_batch(&format!("INSERT INTO main.{name} ({columns}) SELECT {columns} FROM disk.{name}"))
+}
+
 fn known_columns(table: &TableDef) -> rusqlite::Result<Vec<String>> {
     let scratch = Connection::open_in_memory()?;
     scratch.execute_batch(table.ddl)?;

@@ -54,7 +54,11 @@ pub(super) fn run(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlEr
 }
 
 fn tell(admin: &Admin, command: ProcessCommand) -> Result<Answer, SqlError> {
-    admin.daemon().and_then(|daemon| daemon.command(command)).map(|()| Answer::done())
+    let daemon = admin.daemon()?;
+    if command == ProcessCommand::Restart {
+        admin.check_restart()?;
+    }
+    daemon.command(command).map(|()| Answer::done())
 }
 
 /// `KILL [CONNECTION|QUERY] n`, whatever follows KILL.

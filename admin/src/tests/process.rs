@@ -29,6 +29,51 @@ fn process_commands_reach_the_daemon() {
 }
 
 #[test]
+fn a_restart_that_would_fail_is_refused_before_anything_ends() {
+    let f = fixture();
+    for (insert, said) in [
+        (
+            "INSERT INTO disk.mysql_servers (hostname, max_connections) VALUES ('a', 'many')",
+            "pointsman.db: mysql_servers (hostgroup_id=0, hostname='a', port=3306).max_connections: 'many'",
+        ),
+        (
+            "INSERT INTO disk.mysql_users (username, password) VALUES ('u', x'68757368ff')",
+            "(username='u', backend=1)",
+        ),
+        ("INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'soon')", "'soon'"),
+    ] {
+        f.ok(insert);
+        let text = f.error("PROXYSQL RESTART").message;
+        assert!(text.contains("not restarted") && text.contains(said) && !text.contains("hush"), "{text}");
+        for table in ["mysql_servers", "mysql_users", "global_variables"] {
+            f.ok(&format!("DELETE FROM disk.{table}"));
+        }
+    }
+    let path = f.dir.path().join("pointsman.db");
+    std::fs::rename(&path, f.dir.path().join("away.db")).unwrap();
+    std::fs::write(&path, "this is no database, however long one looks at it. ".repeat(40)).unwrap();
+    assert!(f.error("PROXYSQL RESTART").message.contains("not a pointsman database"));
+    assert!(f.daemon.commands.lock().is_empty());
+    // A file that is put in the place of the one before counts, and none is a start without.
+    std::fs::remove_file(&path).unwrap();
+    f.ok("PROXYSQL RESTART");
+    std::fs::rename(f.dir.path().join("away.db"), &path).unwrap();
+    f.ok("PROXYSQL RESTART");
+    assert_eq!(*f.daemon.commands.lock(), [ProcessCommand::Restart; 2]);
+}
+
+#[test]
+fn a_restart_has_the_overrides_of_the_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let overrides = [("mysql-wait_timeout".to_owned(), "1000".to_owned())];
+    let admin = Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    let f = Fixture { admin, daemon: Arc::default(), dir };
+    f.admin.attach(f.daemon.clone());
+    f.ok("INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'soon')");
+    f.ok("PROXYSQL RESTART");
+}
+
+#[test]
 fn what_is_not_kept_is_flushed_at_once() {
     let f = fixture();
     for what in ["LOGS", "QUERY CACHE", "MYSQL QUERY CACHE"] {
