@@ -107,8 +107,9 @@ impl Daemon {
         let datadir = datadir.map_err(DaemonError::io("making a temporary data directory"))?;
 
         let mut command = Command::new(&launch.program);
+        command.args(["-f", "-D"]).arg(datadir.path()).arg("--sqlite3-server");
         // Not the machine's own configuration file.
-        command.args(["-f", "-c", "/dev/null", "-D"]).arg(datadir.path()).arg("--sqlite3-server");
+        command.args(["-c", "/dev/null"]);
         if let Some(hosts_file) = &launch.hosts_file {
             command.arg("--hosts-file").arg(hosts_file);
         }
