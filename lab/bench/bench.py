@@ -20,7 +20,8 @@ import measure
 from lanes import Bench, Failure
 
 POINT_SELECT = "oltp_point_select"
-PARTS = ("text", "prepared", "churn", "memory")
+PARTS = ("text", "prepared", "churn", "admin", "memory")
+DIGESTS = 10_000  # rows of stats_mysql_query_digest while it is read
 PROCESSES = ("haproxy", "router", "relay", "pointsman")
 
 
@@ -40,16 +41,16 @@ def say(text):
     print(f"bench: [{time.monotonic() - BEGUN:5.0f} s] {text}", file=sys.stderr, flush=True)
 
 
-def rounds(bench, options, title, take):
+def rounds(lanes, options, title, take):
     """Runs `take(lane)` for every lane, round after round: lane name -> list of results."""
-    results = {name: [] for name in bench.lanes}
+    results = {name: [] for name in lanes}
     for number in range(options.rounds):
         say(f"{title}: round {number + 1} of {options.rounds}")
         # Each round begins with another lane, so that none always comes after the same one.
-        names = list(bench.lanes)
+        names = list(lanes)
         shift = number % len(names)
         for name in names[shift:] + names[:shift]:
-            results[name].append(take(bench.lanes[name]))
+            results[name].append(take(lanes[name]))
     return results
 
 
@@ -62,9 +63,9 @@ def spread(values, digits):
     return f"{middle:.{digits}f} [{low:.{digits}f}..{high:.{digits}f}]"
 
 
-def ratios(results, name):
-    """Each round's rate by the direct lane's of the same round."""
-    return [own["rate"] / direct["rate"] for own, direct in zip(results[name], results["direct"])]
+def ratios(results, name, base):
+    """Each round's rate by the base lane's of the same round."""
+    return [own["rate"] / other["rate"] for own, other in zip(results[name], results[base])]
 
 
 def table(title, header, rows):
@@ -75,15 +76,15 @@ def table(title, header, rows):
     sys.stdout.flush()
 
 
-def report(title, results):
+def report(title, results, base="direct"):
     rows = []
     for name, samples in results.items():
         column = lambda key, digits: spread([sample[key] for sample in samples], digits)
         median = lambda key: f"{statistics.median(sample[key] for sample in samples):.2f}"
         proxy = name != "direct"
-        rows.append((name, column("rate", 0), spread(ratios(results, name), 3), median("p50"), median("p95"), median("p99"),
+        rows.append((name, column("rate", 0), spread(ratios(results, name, base), 3), median("p50"), median("p95"), median("p99"),
                      column("user", 1) if proxy else "-", column("system", 1) if proxy else "-"))
-    table(title, ("lane", "per second", "of direct", "p50 ms", "p95 ms", "p99 ms", "user us", "system us"), rows)
+    table(title, ("lane", "per second", f"of {base}", "p50 ms", "p95 ms", "p99 ms", "user us", "system us"), rows)
 
 
 def point_selects(bench, options, part):
@@ -91,7 +92,24 @@ def point_selects(bench, options, part):
     for clients in (int(text) for text in options.connections.split(",")):
         take = lambda lane: measure.run(lane, POINT_SELECT, clients, options.seconds, *mode)
         title = f"point select, {part} protocol, {clients} connections"
-        report(title, rounds(bench, options, title, take))
+        report(title, rounds(bench.lanes, options, title, take))
+
+
+def readers(bench, options):
+    """Traffic while somebody reads the admin port's tables without a pause: its own ones, or those of a daemon that serves
+    nobody, which takes as much of the machine but none of the traffic's locks."""
+    lane = bench.lanes["pointsman"]
+    twin, twin_admin = bench.start_twin(options.pointsman)
+    for port in (lane[0], twin):
+        measure.fill_digests(bench, port, DIGESTS)
+
+    def take(admin):
+        with measure.Reader(admin):
+            return measure.run(lane, POINT_SELECT, 8, options.seconds, "--skip_trx=on", "--db-ps-mode=disable")
+
+    lanes = {"no reader": None, "own tables": bench.admin_port, "a twin's": twin_admin}
+    title = f"point select, text protocol, 8 connections, tables read meanwhile ({DIGESTS} digests)"
+    report(title, rounds(lanes, options, title, take), base="no reader")
 
 
 def memory(bench, options):
@@ -123,9 +141,11 @@ def main():
         measure.sysbench(POINT_SELECT, *(bench.lanes["direct"][at] for at in (0, 2)), 1, 1, command="prepare")
         print(f"{os.cpu_count()} CPUs, Linux {platform.release()}, {options.rounds} rounds of {options.seconds} s")
         for part in parts:
-            if part == "churn":
+            if part == "admin":
+                readers(bench, options)
+            elif part == "churn":
                 title = "connect, SELECT 1, close: 8 threads"
-                report(title, rounds(bench, options, title, lambda lane: measure.churn(lane, options.seconds)))
+                report(title, rounds(bench.lanes, options, title, lambda lane: measure.churn(lane, options.seconds)))
             else:
                 point_selects(bench, options, part)
 

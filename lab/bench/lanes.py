@@ -98,6 +98,13 @@ class Bench:
         pid = self.start_pointsman(pointsman, traffic, admin, server)
         self.lanes["pointsman"] = (traffic, pid, USER)
         self.lanes["fast_forward"] = (traffic, pid, FAST_USER)
+        self.admin_port = admin
+
+    def start_twin(self, program):
+        """A second pointsman, which serves no client: its traffic and admin ports."""
+        traffic, admin = free_ports(2)
+        self.start_pointsman(program, traffic, admin, self.lanes["direct"][0], "twin")
+        return traffic, admin
 
     def start_server(self, port):
         data = os.path.join(self.directory, "data")
@@ -157,9 +164,9 @@ max_connections={CONNECTIONS}
         command = ["chroot", MYSQL_ROOT, "mysqlrouter", "--user=root", "-c", f"{inside}/router.conf"]
         return self.spawn("router", command, port)
 
-    def start_pointsman(self, program, traffic, admin, server):
-        data = os.path.join(self.directory, "pointsman")
-        pid = self.spawn("pointsman", [program, "-D", data, "--no-monitor", "--set", f"mysql-interfaces=127.0.0.1:{traffic}",
+    def start_pointsman(self, program, traffic, admin, server, name="pointsman"):
+        data = os.path.join(self.directory, name)
+        pid = self.spawn(name, [program, "-D", data, "--no-monitor", "--set", f"mysql-interfaces=127.0.0.1:{traffic}",
                                        "--set", f"admin-mysql_ifaces=127.0.0.1:{admin}"], traffic)
         self.client(admin, "admin", "admin", f"""
             INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections) VALUES (0, '127.0.0.1', {server}, {CONNECTIONS});

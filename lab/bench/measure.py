@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-from lanes import PASSWORD, SCHEMA, Failure
+from lanes import PASSWORD, SCHEMA, USER, Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TICK = os.sysconf("SC_CLK_TCK")
@@ -64,6 +64,42 @@ def run(lane, script, threads, seconds, *options):
 
 def churn(lane, seconds):
     return run(lane, os.path.join(HERE, "churn.lua"), 8, seconds)
+
+
+def fill_digests(bench, port, count):
+    """Runs `count` statements with digests of their own."""
+    letters = str.maketrans("0123456789", "abcdefghij")
+    bench.client(port, USER, PASSWORD, "".join(f"SELECT 1 AS {f'n{n}'.translate(letters)};\n" for n in range(count)))
+
+
+class Reader:
+    """Reads the tables of an admin port again and again, as fast as they come, while it is entered."""
+
+    TABLES = ("stats_mysql_query_digest", "stats_mysql_connection_pool", "stats_mysql_processlist", "stats_mysql_global",
+              "runtime_mysql_servers")
+
+    def __init__(self, port):
+        self.port = port
+
+    def __enter__(self):
+        if self.port is None:
+            return
+        statements = "".join(f"SELECT * FROM {table};" for table in self.TABLES)
+        self.source = subprocess.Popen(["yes", statements], stdout=subprocess.PIPE)
+        self.client = subprocess.Popen(
+            ["mariadb", "--no-defaults", "-h127.0.0.1", f"-P{self.port}", "-uadmin", "-padmin", "-BN", "--unbuffered"],
+            stdin=self.source.stdout, stdout=subprocess.DEVNULL)
+        self.source.stdout.close()
+
+    def __exit__(self, *_):
+        if self.port is None:
+            return
+        ended = self.client.poll()
+        for process in (self.client, self.source):
+            process.kill()
+            process.wait()
+        if ended is not None:
+            raise Failure(f"the reader of the admin port ended with {ended}")
 
 
 def read_packet(stream):
