@@ -4,7 +4,7 @@
 mod control;
 mod dispatcher;
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 pub mod machine;
 pub mod mapping;
 mod perform;

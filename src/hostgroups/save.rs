@@ -74,13 +74,7 @@ mod tests {
         let deployment = |writer_hostgroup| BgdHostgroupRow {
             writer_hostgroup,
             reader_hostgroup: writer_hostgroup + 1,
-            green_writer_hostgroup: Some(30),
-            green_reader_hostgroup: Some(40),
-            active: true,
-            writer_is_also_reader: false,
-            check_interval_ms: 1000,
-            check_timeout_ms: 800,
-            comment: String::new(),
+            ..crate::bgd::fixtures::row()
         };
         ServersConfig {
             servers: vec![
