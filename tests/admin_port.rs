@@ -6,24 +6,21 @@
 #[path = "support/daemon.rs"]
 mod support;
 
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/pair.rs"]
+mod pair;
+
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, SslOpts};
+use pair::{PATIENCE, program};
 use rustix::process::Signal;
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::time::Duration;
 use support::{Daemon, client_options, within};
 use tempfile::TempDir;
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_pointsman"))
-}
 
 /// A daemon whose traffic goes to its own SQLite3 server, as testuser/testuser.
 fn start() -> Daemon {

@@ -6,20 +6,20 @@
 #[path = "support/daemon.rs"]
 mod support;
 
-use mysql::Conn;
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/pair.rs"]
+mod pair;
+
 use mysql::prelude::Queryable;
+use pair::{program, try_connect};
 use rustix::process::Signal;
 use std::fs;
 use std::io::Read;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use support::{Daemon, client_options, command, ended};
+use support::{Daemon, command, ended};
 use tempfile::TempDir;
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_pointsman"))
-}
 
 /// A directory with a configuration file in it.
 struct Files(TempDir);
@@ -49,12 +49,8 @@ impl Files {
     }
 }
 
-fn connect(port: u16, user: &str, password: &str) -> mysql::Result<Conn> {
-    Conn::new(client_options(port, user, password))
-}
-
 fn texts(daemon: &Daemon, sql: &str) -> Vec<String> {
-    let mut admin = connect(daemon.admin_port, "admin", "admin").unwrap();
+    let mut admin = try_connect(daemon.admin_port, "admin", "admin").unwrap();
     admin.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
@@ -96,7 +92,7 @@ fn a_new_daemon_is_configured_by_the_file_and_from_then_on_by_its_database() {
     assert_eq!(texts(&daemon, "SELECT hostgroup_id || hostname FROM runtime_mysql_servers"), ["3127.0.0.1"]);
     // Who is let in meets the hostgroup without servers.
     for (password, code) in [("a-secret", 9001), ("other", 1045)] {
-        let refusal = connect(daemon.traffic_port, "a", password).unwrap_err();
+        let refusal = try_connect(daemon.traffic_port, "a", password).unwrap_err();
         assert!(matches!(&refusal, mysql::Error::MySqlError(error) if error.code == code), "{refusal}");
     }
 

@@ -6,8 +6,13 @@
 #[path = "support/daemon.rs"]
 mod support;
 
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
+#[path = "support/pair.rs"]
+mod pair;
+
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use pair::{PATIENCE, client, configure, connect, program, try_connect};
 use rustix::process::Signal;
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -16,15 +21,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use support::{Daemon, client_options, command, ended, within};
+use support::{Daemon, command, ended, within};
 use tempfile::TempDir;
-
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-fn program() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_pointsman"))
-}
 
 fn start() -> Daemon {
     Daemon::start(program(), &["--sqlite3-server"])
@@ -49,24 +47,8 @@ fn start_with_backend() -> Daemon {
     daemon
 }
 
-fn configure(daemon: &Daemon, statements: &[&str]) {
-    let mut admin = admin(daemon);
-    for statement in statements {
-        admin.query_drop(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
-    }
-}
-
-fn connect(port: u16, user: &str, password: &str) -> mysql::Result<Conn> {
-    let options = client_options(port, user, password);
-    Conn::new(options.tcp_connect_timeout(Some(PATIENCE)).read_timeout(Some(PATIENCE)))
-}
-
 fn admin(daemon: &Daemon) -> Conn {
-    connect(daemon.admin_port, "admin", "admin").unwrap()
-}
-
-fn client(daemon: &Daemon) -> Conn {
-    connect(daemon.traffic_port, "testuser", "testuser").unwrap()
+    connect(daemon.admin_port, "admin", "admin")
 }
 
 /// Runs a daemon that is expected not to start: its exit code and what it printed.
@@ -150,9 +132,9 @@ fn a_client_gets_its_answers_from_the_embedded_backend() {
     assert_eq!(client.affected_rows(), 2);
     let rows: Vec<(i64, Option<String>)> = client.query("SELECT a, b FROM t ORDER BY a").unwrap();
     assert_eq!(rows, [(1, Some("one".into())), (2, None)]);
-    let error = connect(daemon.traffic_port, "testuser", "wrong").unwrap_err().to_string();
+    let error = try_connect(daemon.traffic_port, "testuser", "wrong").unwrap_err().to_string();
     assert!(error.contains("1045"), "{error}");
-    let error = connect(daemon.traffic_port, "nobody", "testuser").unwrap_err().to_string();
+    let error = try_connect(daemon.traffic_port, "nobody", "testuser").unwrap_err().to_string();
     assert!(error.contains("1045"), "{error}");
 }
 
