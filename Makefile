@@ -11,7 +11,7 @@ KILLS ?= 1000
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
-	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-memory conformance test-admin test-kill clean
+	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-narrow bench-memory conformance test-admin test-kill clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -21,6 +21,7 @@ help:
 	@echo 'test_rds_bgd  the simulator flavour and the TAP binaries (builds only), into $(SIM_DIR)'
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
+	@echo 'bench-narrow  32 clients with transactions over 8 server connections (5 minutes)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
 	@echo 'test-admin    the admin port with command-line clients, drivers and operators'\'' tools'
 	@echo 'test-kill     kill -9 a thousand times while configuration is saved (KILLS=1000)'
@@ -71,6 +72,11 @@ bench: release
 	$(CARGO) build --release --locked --example relay
 	@lab/bench/install.sh
 	lab/bench/bench.py --pointsman target/release/pointsman --relay target/release/examples/relay $(BENCH)
+
+# NARROW='--seconds 5 --server mariadb' for a quick look. Exit status 77: servers cannot be had here.
+bench-narrow: release
+	@lab/bench/install.sh
+	lab/bench/narrow.py --pointsman target/release/pointsman $(NARROW)
 
 # Exit status 77: servers or clients cannot be had here.
 conformance: prerequisites
