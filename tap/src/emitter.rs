@@ -86,18 +86,26 @@ impl<W: Write> Emitter<W> {
         }
     }
 
+    /// A test of something that is known not to work yet: whatever comes out is shown and is no failure. Returns `passed`.
+    pub fn todo(&mut self, passed: bool, description: &str, reason: &str) -> bool {
+        self.run += 1;
+        let verdict = if passed { "ok" } else { "not ok" };
+        self.line(&format!("{verdict} {} - {} # TODO {}", self.run, one_line(description), one_line(reason)));
+        passed
+    }
+
     /// Gives up: nothing after this counts.
     pub fn bail_out(&mut self, reason: &str) {
         self.broken = true;
         self.line(&format!("Bail out! {}", one_line(reason)));
     }
 
-    /// Whether the plan was met and every test passed.
+    /// Whether the plan was met and no test failed but those that are skipped or to do.
     pub fn succeeded(&self) -> bool {
         !self.broken && self.failed == 0 && self.planned == Some(self.run)
     }
 
-    /// 0 only if the plan was met and every test passed, 1 otherwise.
+    /// 0 only if the plan was met and no test failed but those that are skipped or to do; 1 otherwise.
     pub fn exit_status(&self) -> ExitCode {
         if self.succeeded() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
@@ -109,9 +117,9 @@ impl<W: Write> Emitter<W> {
     }
 }
 
-/// A description may neither end its line nor begin a directive.
+/// A description may neither end its line nor begin a directive. Backslashes are doubled, so that a consumer can undo it.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('#', "\\#")
+    text.replace(['\n', '\r'], " ").replace('\\', r"\\").replace('#', r"\#")
 }
 
 #[cfg(test)]
@@ -193,6 +201,33 @@ mod tests {
             tap.ok(false, "see # SKIP me");
         });
         assert!(text.ends_with("not ok 1 - see \\# SKIP me\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_to_do_is_no_failure_and_says_so() {
+        let (text, succeeded) = report(|tap| {
+            tap.plan(2);
+            assert!(!tap.todo(false, "two deployments", "only # one yet"));
+            assert!(tap.todo(true, r"a\", "done already"));
+        });
+        assert!(
+            text.ends_with(
+                "not ok 1 - two deployments # TODO only \\# one yet\nok 2 - a\\\\ # TODO done already\n"
+            ),
+            "{text}"
+        );
+        assert!(succeeded);
+    }
+
+    #[test]
+    fn the_exit_status_is_0_for_success_alone() {
+        let status = |write: fn(&mut Emitter<Vec<u8>>)| {
+            let mut emitter = Emitter::new(Vec::new());
+            write(&mut emitter);
+            emitter.exit_status()
+        };
+        assert_eq!(status(|tap| tap.plan(0)), ExitCode::SUCCESS);
+        assert_eq!(status(|tap| tap.plan(1)), ExitCode::FAILURE);
     }
 
     #[test]
