@@ -1,5 +1,6 @@
 //! A control connection to one of the daemon's ports: text statements, with errors that name endpoint and statement.
 
+use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, SslOpts};
 use std::fmt;
@@ -16,7 +17,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// MySQL's own default. Given, because the client library asks the server for it otherwise.
 const MAX_ALLOWED_PACKET: usize = 64 * 1024 * 1024;
 
-/// One address: the simulated backend's IP in topology and probe log, the configured hostname in READONLY_STATUS.
+/// One address: the simulated backend's IP in topology and probe log, the configured hostname in READONLY_STATUS. Contract:
+/// RDS_BGD_Simulator.md, "Common Endpoint".
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Endpoint {
     /// IP or hostname
@@ -110,7 +112,19 @@ pub struct Connection {
 impl Connection {
     /// Logs in. With `use_ssl` the stream is encrypted and the certificate is not verified.
     pub fn open(endpoint: Endpoint, credentials: &Credentials, use_ssl: bool) -> Result<Self, Error> {
+        Self::open_with_flags(endpoint, credentials, use_ssl, 0)
+    }
+
+    /// [`Self::open`], asking for the capabilities `flags` besides the usual ones. Those that the client library decides about by
+    /// itself, such as TLS and compression, are left to it.
+    pub fn open_with_flags(
+        endpoint: Endpoint,
+        credentials: &Credentials,
+        use_ssl: bool,
+        flags: u32,
+    ) -> Result<Self, Error> {
         let options = OptsBuilder::new()
+            .additional_capabilities(CapabilityFlags::from_bits_truncate(flags))
             .ip_or_hostname(Some(endpoint.host.as_str()))
             .tcp_port(endpoint.port)
             .user(Some(credentials.username.as_str()))

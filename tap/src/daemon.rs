@@ -1,7 +1,7 @@
 //! The daemon under test as a child process: started with a data directory of its own, always stopped.
 
 use crate::command_line::CommandLine;
-use crate::connection::{Credentials, Endpoint};
+use crate::connection::Endpoint;
 use crate::interrupt::Interrupt;
 use crate::ports::free_ports;
 use rustix::process::{Pid, Signal, kill_process};
@@ -133,14 +133,7 @@ impl Daemon {
 
     /// Where it listens, with the default accounts.
     pub fn command_line(&self) -> CommandLine {
-        let account = |name: &str| Credentials { username: name.to_owned(), password: name.to_owned() };
-        CommandLine {
-            traffic: self.ports.traffic.clone(),
-            client: account("testuser"),
-            admin: self.ports.admin.clone(),
-            administrator: account("admin"),
-            simulator: self.ports.simulator.clone(),
-        }
+        CommandLine::at(self.ports.traffic.clone(), self.ports.admin.clone(), self.ports.simulator.clone())
     }
 
     /// How it ended, if it is not running any more.

@@ -7,6 +7,7 @@ pub mod connection;
 pub mod daemon;
 pub mod demo;
 pub mod emitter;
+pub mod env_files;
 pub mod hosts;
 pub mod interrupt;
 pub mod local;

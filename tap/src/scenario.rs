@@ -84,7 +84,7 @@ pub fn run(
 ) -> ExitCode {
     let mut tap = Emitter::stdout();
     tap.plan(tests);
-    let command_line = match CommandLine::from_environment() {
+    let command_line = match CommandLine::from_environment(|file| tap.diag(file)) {
         Ok(command_line) => command_line,
         Err(error) => {
             tap.bail_out(&error.to_string());
