@@ -1,4 +1,5 @@
-//! One deployment: its hosts and the topology AWS would publish for it.
+//! One deployment: its hosts and the topology AWS would publish for it. Contract: RDS_BGD_Simulator.md, "Topology and Host
+//! Types" and "Cluster Fixture".
 
 use crate::connection::Endpoint;
 
@@ -24,7 +25,7 @@ pub struct RdsBgdHost {
     pub hostname: String,
     /// The loopback address that the fixed map gives the hostname
     pub ip: String,
-    /// TCP port
+    /// TCP port: 3306 for every endpoint of the fixed map, unless TAP_SIMPORT says otherwise
     pub port: u16,
 }
 
@@ -76,7 +77,8 @@ impl RdsBgdCluster {
         all
     }
 
-    /// What AWS publishes up to post-processing: the two writers, both with `status`.
+    /// What AWS publishes up to post-processing: the two writers by hostname, SOURCE then TARGET, both with `status`. Rows of
+    /// readers are added by scenarios that need them.
     pub fn get_topology(&self, status: &str) -> Vec<RdsBgdTopologyRow> {
         vec![
             topology_row("1", &self.blue_writer, "BLUE_GREEN_DEPLOYMENT_SOURCE", status),
@@ -84,7 +86,8 @@ impl RdsBgdCluster {
         ]
     }
 
-    /// What AWS publishes once the writer's switchover has completed: the target alone.
+    /// What AWS publishes once the writer's switchover has completed: the target alone. Contract: RDS_BGD_Monitor.md's
+    /// lifecycle; the simulator's document has no such method.
     pub fn get_completed_topology(&self) -> Vec<RdsBgdTopologyRow> {
         vec![self.target_row("SWITCHOVER_COMPLETED")]
     }

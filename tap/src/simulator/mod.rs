@@ -1,5 +1,8 @@
 //! The client of the simulator: it changes what simulated backends answer and reads which probes reached them.
 //!
+//! Contract: RDS_BGD_Simulator.md, "TAP Helper API"; names are the contract's in Rust's spelling. Where it says EXIT_SUCCESS,
+//! EXIT_FAILURE or `rc_t`, these methods return a `Result` whose error names the endpoint and the statement.
+//!
 //! It neither advances the monitor nor knows a scenario's timing. Each write is one transaction, so that a
 //! concurrent probe sees the old state or the new one.
 
@@ -18,26 +21,29 @@ use std::time::{Duration, Instant};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The part that is common to simulators of any kind of cluster.
+/// The part that is common to simulators of any kind of cluster. Contract: `Cluster_Simulator`.
 pub struct ClusterSimulator {
     control: Connection,
 }
 
 impl ClusterSimulator {
-    /// Opens the control connection. It is closed when the simulator is dropped.
+    /// Opens the control connection to the SQLite3 server (`CommandLine::simulator`, port 3306 unless set), in clear unless
+    /// `use_ssl`. It is closed when the simulator is dropped.
     pub fn connect(endpoint: Endpoint, credentials: &Credentials, use_ssl: bool) -> Result<Self, Error> {
         Ok(Self { control: Connection::open(endpoint, credentials, use_ssl)? })
     }
 
-    /// Sets the read_only value of the server configured as `backend`: its hostname, not its IP.
+    /// Sets the read_only value of the server configured as `backend`: its hostname in mysql_servers, not its IP. A server
+    /// whose value was never set is read-only. Contract: "Read-Only Simulation".
     pub fn read_only_update(&mut self, backend: &Endpoint, read_only: bool) -> Result<(), Error> {
         self.control.transaction(&[sql::read_only_update(backend, read_only)])
     }
 }
 
-/// The simulator of RDS blue/green deployments.
+/// The simulator of RDS blue/green deployments. Contract: "BGD Topology Operations" and "Probe-Log Operations".
 ///
-/// `backends` are always IPs: topology belongs to exactly the addresses it was written to.
+/// `backends` are always IPs: topology belongs to exactly the addresses it was written to. A backend to which none was ever
+/// written has no topology table.
 pub struct RdsBgdSimulator {
     cluster: ClusterSimulator,
 }
@@ -67,7 +73,7 @@ impl RdsBgdSimulator {
         self.write(&sql::topology_update(backends, &[]))
     }
 
-    /// On `backends`: the table does not exist.
+    /// On `backends`: the table does not exist, and the metadata query fails with error 1146, "Table 'mysql.rds_topology' doesn't exist".
     pub fn topology_drop(&mut self, backends: &[Endpoint]) -> Result<(), Error> {
         self.write(&sql::topology_drop(backends))
     }
@@ -82,7 +88,8 @@ impl RdsBgdSimulator {
         self.write(&sql::topology_error(backends, error_code, message))
     }
 
-    /// Removes all simulator state: read_only values, topology, control rows and the probe log.
+    /// Removes all simulator state: read_only values, topology, control rows and the probe log, whose numbers go on growing.
+    /// Call it together with the cleanup of the admin port.
     pub fn cleanup(&mut self) -> Result<(), Error> {
         self.write(&sql::cleanup())
     }
@@ -103,7 +110,9 @@ impl RdsBgdSimulator {
         rows.iter().map(parse).collect()
     }
 
-    /// Waits for one probe of `probe_kind` on `backend` after `sequence_id`. `encrypted` None accepts either mode.
+    /// Waits up to `timeout` (the contract's `timeout_ms`) for one probe of `probe_kind` on `backend` after `sequence_id`, and
+    /// returns the first; [`Error::Timeout`] if none comes. `encrypted`: Some(true) wants TLS, Some(false) plaintext (1 and 0 in
+    /// the contract), None either (-1).
     pub fn wait_for_probe_log(
         &mut self,
         sequence_id: u64,

@@ -1,4 +1,4 @@
-//! Which topology statements reached which simulated backend.
+//! Which topology statements reached which simulated backend. Contract: RDS_BGD_Simulator.md, "Probe-Log Operations".
 
 use crate::connection::Endpoint;
 
