@@ -6,7 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::ports::free_ports;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -70,6 +70,8 @@ impl DaemonError {
 pub struct Launch {
     /// The daemon's executable
     pub program: PathBuf,
+    /// For `-D`: made if it is missing, and kept. None: a temporary one
+    pub datadir: Option<PathBuf>,
     /// For `--hosts-file`
     pub hosts_file: Option<PathBuf>,
     /// Receives standard output and standard error
@@ -94,7 +96,7 @@ pub struct Daemon {
     child: Child,
     log_file: PathBuf,
     ports: Ports,
-    _datadir: TempDir,
+    _temporary: Option<TempDir>,
 }
 
 impl Daemon {
@@ -103,11 +105,10 @@ impl Daemon {
         let log_name = launch.log_file.display();
         let log = File::create(&launch.log_file).map_err(DaemonError::io(format!("creating {log_name}")))?;
         let also_log = log.try_clone().map_err(DaemonError::io(format!("opening {log_name}")))?;
-        let datadir = tempfile::Builder::new().prefix("pointsman-tap-").tempdir();
-        let datadir = datadir.map_err(DaemonError::io("making a temporary data directory"))?;
+        let (datadir, temporary) = data_directory(launch.datadir.as_deref())?;
 
         let mut command = Command::new(&launch.program);
-        command.args(["-f", "-D"]).arg(datadir.path()).arg("--sqlite3-server");
+        command.args(["-f", "-D"]).arg(&datadir).arg("--sqlite3-server");
         // Not the machine's own configuration file.
         command.args(["-c", "/dev/null"]);
         if let Some(hosts_file) = &launch.hosts_file {
@@ -121,8 +122,8 @@ impl Daemon {
         let mut child =
             command.spawn().map_err(DaemonError::io(format!("starting {}", launch.program.display())))?;
 
-        match wait_until_ready(&mut child, datadir.path(), &launch.log_file, interrupt) {
-            Ok(ports) => Ok(Self { child, log_file: launch.log_file.clone(), ports, _datadir: datadir }),
+        match wait_until_ready(&mut child, &datadir, &launch.log_file, interrupt) {
+            Ok(ports) => Ok(Self { child, log_file: launch.log_file.clone(), ports, _temporary: temporary }),
             Err(error) => {
                 // The first error is the one to report.
                 let _ = stop(&mut child);
@@ -141,9 +142,32 @@ impl Daemon {
         self.child.try_wait().ok().flatten()
     }
 
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The last lines of its log.
     pub fn log_tail(&self) -> String {
         log_tail(&self.log_file)
+    }
+
+    /// How long its log is by now, in bytes.
+    pub fn log_length(&self) -> u64 {
+        fs::metadata(&self.log_file).map_or(0, |file| file.len())
+    }
+
+    /// What it has written to its log after the first `length` bytes.
+    pub fn log_after(&self, length: u64) -> String {
+        let mut text = Vec::new();
+        let read = File::open(&self.log_file).and_then(|mut file| {
+            file.seek(SeekFrom::Start(length))?;
+            file.read_to_end(&mut text)
+        });
+        match read {
+            Ok(_) => String::from_utf8_lossy(&text).into_owned(),
+            Err(error) => format!("cannot read {}: {error}\n", self.log_file.display()),
+        }
     }
 
     /// Sends SIGTERM and waits. Only exit status 0 is Ok.
@@ -158,6 +182,18 @@ impl Drop for Daemon {
         // After stop() the child has been waited for and this does nothing.
         let _ = stop(&mut self.child);
     }
+}
+
+fn data_directory(chosen: Option<&Path>) -> Result<(PathBuf, Option<TempDir>), DaemonError> {
+    if let Some(path) = chosen {
+        let made = fs::create_dir_all(path);
+        return made
+            .map(|()| (path.to_owned(), None))
+            .map_err(DaemonError::io(format!("making {}", path.display())));
+    }
+    let temporary = tempfile::Builder::new().prefix("pointsman-tap-").tempdir();
+    let temporary = temporary.map_err(DaemonError::io("making a temporary data directory"))?;
+    Ok((temporary.path().to_owned(), Some(temporary)))
 }
 
 fn wait_until_ready(
@@ -280,7 +316,13 @@ mod tests {
             Command::new("sh").args(["-c", "printf '%s' \"$1\" > \"$0\""]).arg(&program).arg(script).status();
         assert!(written.unwrap().success());
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Launch { program, hosts_file: None, log_file: directory.join("log"), settings: Vec::new() }
+        Launch {
+            program,
+            datadir: None,
+            hosts_file: None,
+            log_file: directory.join("log"),
+            settings: Vec::new(),
+        }
     }
 
     const WRITE_PORTS: &str =
@@ -316,6 +358,8 @@ mod tests {
             let launch = launch(directory.path(), &script);
             let daemon = Daemon::start(&launch, &Interrupt::default()).unwrap();
             assert_eq!(daemon.command_line().traffic, Endpoint::new("127.0.0.1", 2));
+            fs::write(&launch.log_file, "first\nsecond\n").unwrap();
+            assert_eq!((daemon.log_after(6), daemon.log_length()), ("second\n".to_owned(), 13));
             assert_eq!(daemon.stop().is_ok(), good, "{exit}");
         }
     }

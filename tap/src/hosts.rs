@@ -1,6 +1,7 @@
 //! The fixed host map and the deployments made from it.
 
 use crate::simulator::{RdsBgdCluster, RdsBgdHost};
+use std::net::IpAddr;
 
 /// The map as a hosts file: address first.
 pub const HOST_MAP: &str = include_str!("../../hosts/cluster_sim_rds_bgd");
@@ -11,6 +12,19 @@ pub fn entries(hosts_file: &str) -> impl Iterator<Item = (&str, &str)> {
         let mut words = line.split('#').next()?.split_whitespace();
         Some((words.next()?, words.next()?))
     })
+}
+
+/// The map as lines of a hosts file, whichever of name and address its lines begin with. The error is the first line that
+/// does not have one of each.
+pub fn address_first(map: &str) -> Result<String, String> {
+    let is_address = |word: &str| word.parse::<IpAddr>().is_ok();
+    entries(map)
+        .map(|(first, second)| match (is_address(first), is_address(second)) {
+            (true, false) => Ok(format!("{first} {second}\n")),
+            (false, true) => Ok(format!("{second} {first}\n")),
+            _ => Err(format!("{first} {second}")),
+        })
+        .collect()
 }
 
 /// Cluster 1 with green deployment A: the normal case.
@@ -59,9 +73,10 @@ mod tests {
     #[test]
     fn the_groups_add_hosts_is_the_same_map_name_first() {
         let add_hosts = include_str!("../../groups/cluster_sim_rds_bgd/add-hosts");
-        let swapped: Vec<_> = entries(add_hosts).map(|(name, address)| (address, name)).collect();
-        assert_eq!(swapped, entries(HOST_MAP).collect::<Vec<_>>());
-        assert_eq!(swapped.len(), 21);
+        let swapped = address_first(add_hosts).unwrap();
+        assert_eq!(swapped, address_first(HOST_MAP).unwrap());
+        assert_eq!(swapped.lines().count(), 21);
+        assert!(entries(add_hosts).all(|(name, _)| name.ends_with(".rds.amazonaws.com")));
     }
 
     #[test]
@@ -88,5 +103,12 @@ mod tests {
     fn comments_and_incomplete_lines_are_no_entries() {
         let text = "# c\n\n127.0.0.1 a # b\n127.0.0.2\n";
         assert_eq!(entries(text).collect::<Vec<_>>(), [("127.0.0.1", "a")]);
+    }
+
+    #[test]
+    fn either_order_becomes_a_hosts_file_and_anything_else_is_shown() {
+        assert_eq!(address_first("a 127.0.0.1\n::1 b\n").unwrap(), "127.0.0.1 a\n::1 b\n");
+        assert_eq!(address_first("127.0.0.1 a\nb c\n"), Err("b c".to_owned()));
+        assert_eq!(address_first("127.0.0.1 ::1\n"), Err("127.0.0.1 ::1".to_owned()));
     }
 }

@@ -52,6 +52,7 @@ pub fn run(program: &Path) -> Result<(), LocalError> {
     let log_file = directory.path().join("daemon.log");
     let launch = Launch {
         program: program.to_owned(),
+        datadir: None,
         hosts_file: None,
         log_file: log_file.clone(),
         settings: settings()?,

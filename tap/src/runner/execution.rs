@@ -1,61 +1,88 @@
 //! One run of one test binary.
 
-use super::report::Report;
-use crate::interrupt::Interrupt;
+use super::report::{Report, Test, Verdict};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a silent binary makes us look at the clock and at signals.
+/// How often a silent binary makes us look at the clock, at signals and at the daemon.
 const TICK: Duration = Duration::from_millis(100);
 /// Between the end of a program's output and its own end.
 const EXIT_POLL: Duration = Duration::from_millis(5);
 
 /// How one binary did.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
-    /// How many tests reported
-    pub tests: usize,
-    /// Why it is a failure; empty if it passed
+    /// What it reported, in order
+    pub tests: Vec<Test>,
+    /// What is wrong besides failed tests
     pub problems: Vec<String>,
     /// How long it ran
     pub elapsed: Duration,
 }
 
 impl Outcome {
+    /// Of a binary that was not started.
+    pub fn not_run(reason: &str) -> Self {
+        Self { problems: vec![format!("not run: {reason}")], ..Self::default() }
+    }
+
     /// Whether it passed.
     pub fn passed(&self) -> bool {
-        self.problems.is_empty()
+        self.problems.is_empty() && self.failed_tests().next().is_none()
+    }
+
+    /// Number and description of each failed test.
+    pub fn failed_tests(&self) -> impl Iterator<Item = (usize, &str)> {
+        let numbered = self.tests.iter().enumerate();
+        numbered
+            .filter(|(_, test)| test.verdict == Verdict::Failed)
+            .map(|(index, test)| (index + 1, test.description.as_str()))
     }
 }
 
-/// Runs `command` to its end, but not longer than `timeout`. Standard output is judged as TAP; it and standard error go to
-/// `log_file`.
-pub fn run(mut command: Command, log_file: &Path, timeout: Duration, interrupt: &Interrupt) -> Outcome {
+/// Runs `command` to its end, but not longer than `timeout`, nor once `give_up` has a reason; then it is killed with all its
+/// children. Standard output is judged as TAP; it and standard error go to `log_file`.
+pub fn run(
+    mut command: Command,
+    log_file: &Path,
+    timeout: Duration,
+    give_up: &mut dyn FnMut() -> Option<String>,
+) -> Outcome {
     let started = Instant::now();
     let mut report = Report::default();
+    let mut reason_to_kill = || {
+        give_up().or_else(|| {
+            let too_long = started.elapsed() >= timeout;
+            too_long.then(|| format!("it ran longer than {} s", timeout.as_secs_f64()))
+        })
+    };
     let ended = start(&mut command, log_file)
         .map_err(|error| format!("cannot run {}: {error}", Path::new(command.get_program()).display()))
-        .and_then(|running| watch(running, started + timeout, interrupt, &mut report));
-    let tests = report.tests_run();
-    let problems = match ended {
+        .and_then(|running| watch(running, &mut reason_to_kill, &mut report));
+    let (tests, problems) = match ended {
         // A report that was cut off has no other news.
-        Err(failure) => vec![failure],
-        Ok(status) => match report.finish() {
-            good if good.is_empty() && !status.success() => {
-                vec![format!("ended with {status} after a good report")]
+        Err(failure) => (report.into_tests(), vec![failure]),
+        Ok(status) => {
+            let (tests, mut problems) = report.finish();
+            let bad = !problems.is_empty() || tests.iter().any(|test| test.verdict == Verdict::Failed);
+            if status.signal().is_some() || (!bad && !status.success()) {
+                let report = if bad { "bad" } else { "good" };
+                problems.push(format!("ended with {status} after a {report} report"));
             }
-            problems => problems,
-        },
+            (tests, problems)
+        }
     };
     Outcome { tests, problems, elapsed: started.elapsed() }
 }
 
-/// A started binary. Dropping it kills it, unless it has been waited for.
+/// A started binary. Dropping it kills it and its children, unless it has been waited for.
 struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -64,21 +91,27 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Until it has been waited for, its number is its own and its group's.
+        if let Ok(None) = self.child.try_wait() {
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            let _ = self.child.wait();
+        }
     }
 }
 
 fn start(command: &mut Command, log_file: &Path) -> io::Result<Running> {
     let log = File::create(log_file)?;
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?);
+    // A process group of its own: Ctrl-C reaches only us, and what the binary has started can be killed with it.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
     let mut child = command.spawn()?;
     let (sender, lines) = mpsc::channel();
-    if let Some(stdout) = child.stdout.take() {
-        // Ends when the child's output does. Not joined: a grandchild that outlives a killed child may hold the pipe.
+    let stdout = child.stdout.take();
+    let running = Running { child, lines, log };
+    if let Some(stdout) = stdout {
+        // Ends when the child's output does. Not joined: a grandchild in another group may hold the pipe.
         thread::Builder::new().name("tap-output".into()).spawn(move || forward_lines(stdout, &sender))?;
     }
-    Ok(Running { child, lines, log })
+    Ok(running)
 }
 
 fn forward_lines(stdout: ChildStdout, sender: &mpsc::Sender<String>) {
@@ -92,10 +125,10 @@ fn forward_lines(stdout: ChildStdout, sender: &mpsc::Sender<String>) {
 /// Reads the report to the end. The error says why the program was given up.
 fn watch(
     mut running: Running,
-    deadline: Instant,
-    interrupt: &Interrupt,
+    reason_to_kill: &mut dyn FnMut() -> Option<String>,
     report: &mut Report,
 ) -> Result<ExitStatus, String> {
+    let mut check = || reason_to_kill().map_or(Ok(()), |reason| Err(format!("killed: {reason}")));
     loop {
         match running.lines.recv_timeout(TICK) {
             Ok(line) => {
@@ -105,74 +138,119 @@ fn watch(
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        check(deadline, interrupt)?;
+        check()?;
     }
     loop {
         let status = running.child.try_wait().map_err(|error| format!("cannot wait for it: {error}"))?;
         if let Some(status) = status {
             return Ok(status);
         }
-        check(deadline, interrupt)?;
+        check()?;
         thread::sleep(EXIT_POLL);
     }
-}
-
-fn check(deadline: Instant, interrupt: &Interrupt) -> Result<(), String> {
-    if interrupt.raised() {
-        return Err("interrupted".to_owned());
-    }
-    if Instant::now() >= deadline { Err("killed: it ran too long".to_owned()) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shell(script: &str, timeout: Duration) -> (Outcome, String) {
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn shell_until(
+        script: &str,
+        timeout: Duration,
+        give_up: &mut dyn FnMut() -> Option<String>,
+    ) -> (Outcome, String) {
         let directory = tempfile::tempdir().unwrap();
         let log_file = directory.path().join("log");
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        let outcome = run(command, &log_file, timeout, &Interrupt::default());
+        let outcome = run(command, &log_file, timeout, give_up);
         (outcome, std::fs::read_to_string(log_file).unwrap())
     }
 
-    const LONG: Duration = Duration::from_secs(60);
+    fn shell(script: &str) -> (Outcome, String) {
+        shell_until(script, LONG, &mut || None)
+    }
+
+    fn failed(outcome: &Outcome) -> Vec<(usize, &str)> {
+        outcome.failed_tests().collect()
+    }
 
     #[test]
     fn a_good_program_passes_and_its_output_is_kept() {
-        let (outcome, log) = shell("echo note >&2; echo 1..1; echo ok 1 - a", LONG);
+        let (outcome, log) = shell("echo note >&2; echo 1..1; echo ok 1 - a");
         assert!(outcome.passed(), "{outcome:?}");
-        assert_eq!(outcome.tests, 1);
+        assert_eq!(outcome.tests.len(), 1);
         assert!(log.contains("note\n") && log.contains("1..1\nok 1 - a\n"), "{log}");
     }
 
     #[test]
     fn a_bad_exit_status_fails_a_good_report() {
-        let (outcome, _) = shell("echo 1..1; echo ok 1; exit 3", LONG);
+        let (outcome, _) = shell("echo 1..1; echo ok 1; exit 3");
         assert_eq!(outcome.problems, ["ended with exit status: 3 after a good report"]);
     }
 
     #[test]
     fn a_bad_report_fails_whatever_the_exit_status() {
-        let (outcome, _) = shell("echo 1..2; echo not ok 1 - a; exit 1", LONG);
-        assert_eq!(outcome.problems, ["not ok 1 - a", "planned 2 tests, ran 1"]);
-        let (outcome, _) = shell("echo 1..1; echo not ok 1 - a; exit 0", LONG);
-        assert_eq!(outcome.problems, ["not ok 1 - a"]);
+        let (outcome, _) = shell("echo 1..2; echo not ok 1 - a; exit 1");
+        assert_eq!(outcome.problems, ["planned 2 tests, ran 1"]);
+        assert_eq!(failed(&outcome), [(1, "a")]);
+        let (outcome, _) = shell("echo 1..1; echo not ok 1 - a; exit 0");
+        assert_eq!((failed(&outcome), outcome.passed()), (vec![(1, "a")], false));
     }
 
     #[test]
-    fn a_program_that_hangs_is_killed() {
-        let (outcome, _) = shell("echo 1..1; echo ok 1; exec sleep 60", Duration::from_millis(200));
-        assert_eq!(outcome.problems, ["killed: it ran too long"]);
-        assert!(outcome.elapsed < Duration::from_secs(30));
+    fn a_signal_is_named_whatever_the_report_says() {
+        let (outcome, _) = shell("echo 1..1; echo ok 1; kill -SEGV $$");
+        assert_eq!(outcome.problems.len(), 1);
+        assert!(outcome.problems[0].contains("signal: 11"), "{outcome:?}");
+        let (outcome, _) = shell("echo 1..2; echo ok 1; kill -KILL $$");
+        assert_eq!(
+            outcome.problems,
+            ["planned 2 tests, ran 1", "ended with signal: 9 (SIGKILL) after a bad report"]
+        );
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_with_its_children() {
+        let directory = tempfile::tempdir().unwrap();
+        let pid_file = directory.path().join("pid");
+        let script = format!(
+            "echo 1..1; echo ok 1; sleep 600 & echo $! >{}.new; mv {0}.new {0}; wait",
+            pid_file.display()
+        );
+        let mut begun = None;
+        // Given up as soon as the child is known.
+        let (outcome, _) = shell_until(&script, LONG, &mut || {
+            begun = std::fs::read_to_string(&pid_file).ok();
+            begun.is_some().then(|| "enough".to_owned())
+        });
+        assert_eq!(outcome.problems, ["killed: enough"]);
+        let child = begun.unwrap();
+        let state = format!("/proc/{}/stat", child.trim());
+        let gone = || std::fs::read_to_string(&state).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + LONG;
+        while !gone() {
+            assert!(Instant::now() < deadline, "{state} is there");
+            thread::sleep(EXIT_POLL);
+        }
+    }
+
+    #[test]
+    fn a_program_that_runs_too_long_is_killed() {
+        let (outcome, _) = shell_until("exec sleep 600", Duration::from_millis(200), &mut || None);
+        assert_eq!(outcome.problems, ["killed: it ran longer than 0.2 s"]);
+        // Also one that says nothing more, but does not end.
+        let (outcome, _) = shell_until("exec >&-; exec sleep 600", Duration::from_millis(200), &mut || None);
+        assert_eq!(outcome.problems, ["killed: it ran longer than 0.2 s"]);
     }
 
     #[test]
     fn a_program_that_is_missing_fails() {
         let directory = tempfile::tempdir().unwrap();
         let command = Command::new(directory.path().join("missing"));
-        let outcome = run(command, &directory.path().join("log"), LONG, &Interrupt::default());
+        let outcome = run(command, &directory.path().join("log"), LONG, &mut || None);
         assert!(outcome.problems[0].starts_with("cannot run "), "{outcome:?}");
     }
 }

@@ -88,9 +88,10 @@ pub fn folder(groups_dir: &Path, group: &str) -> PathBuf {
     }
 }
 
-/// The statements of the folder's pre-proxysql.sql, with the simulator's port replaced by `simulator_port`.
+/// The statements of the folder's pre-proxysql.sql, if it has one, with the simulator's port replaced by `simulator_port`.
 pub fn setup_statements(folder: &Path, simulator_port: u16) -> Result<Vec<String>, GroupError> {
-    let text = read(&folder.join("pre-proxysql.sql"))?;
+    let hook = folder.join("pre-proxysql.sql");
+    let text = if hook.exists() { read(&hook)? } else { String::new() };
     Ok(statements(&text).into_iter().map(|statement| with_port(statement, simulator_port)).collect())
 }
 

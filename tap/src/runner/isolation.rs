@@ -1,47 +1,62 @@
-//! A network namespace of the runner's own, so that 3306, 6032 and 6033 are free whatever else runs on the machine.
+//! A network and mount namespace of the runner's own: 3306, 6032 and 6033 are free whatever else runs on the machine, and
+//! /etc/hosts knows the group's names.
 
+use super::host_map::SYSTEM_HOSTS;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, io};
 
-/// Set for the process inside the namespace, so that it does not isolate itself again.
+/// Set for the process inside the namespace, to the run's directory, so that it does not isolate itself again.
 const ISOLATED: &str = "TAP_RUNNER_ISOLATED";
-const BRING_UP_LOOPBACK: [&str; 6] = ["ip", "link", "set", "dev", "lo", "up"];
-/// Root may make a namespace; others may where user namespaces are allowed.
-const WAYS: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+/// Root may make namespaces; others may where user namespaces are allowed.
+const WAYS: [&[&str]; 2] = [&["--net", "--mount"], &["--user", "--map-root-user", "--net", "--mount"]];
+/// `$0` is the hosts file, or empty; the arguments are the program to become.
+const PREPARE: &str =
+    r#"ip link set dev lo up && { [ -z "$0" ] || mount --bind "$0" "$SYSTEM_HOSTS"; } && exec "$@""#;
 
-/// Whether this process is already inside.
-pub fn isolated() -> bool {
-    env::var_os(ISOLATED).is_some()
+/// The run's directory, if this process is already inside.
+pub fn inside() -> Option<PathBuf> {
+    env::var_os(ISOLATED).map(PathBuf::from)
 }
 
-/// Replaces this process by itself inside a new namespace with loopback up. Returns only if that is not possible, with
-/// the reason.
-pub fn enter() -> String {
-    match WAYS.into_iter().find(|way| works(way)) {
-        Some(way) => format!("unshare: {}", execute(way)),
-        None => "`unshare --net` with `ip link set lo up` is not available here".to_owned(),
+/// Whether [`enter`] can succeed here.
+pub fn available() -> bool {
+    way(Some(Path::new(SYSTEM_HOSTS))).is_some()
+}
+
+/// Replaces this process by itself inside new namespaces with loopback up and `hosts` as /etc/hosts. Returns only if that is
+/// not possible, with the reason.
+pub fn enter(run_directory: &Path, hosts: Option<&Path>) -> String {
+    match way(hosts) {
+        Some(way) => format!("unshare: {}", become_isolated(way, run_directory, hosts)),
+        None => {
+            "no network and mount namespace can be made (unshare, ip link set lo up, mount --bind)".to_owned()
+        }
     }
 }
 
-fn works(way: &[&str]) -> bool {
-    let mut probe = Command::new("unshare");
-    probe.args(way).arg("--").args(BRING_UP_LOOPBACK);
-    probe.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+fn way(hosts: Option<&Path>) -> Option<&'static [&'static str]> {
+    WAYS.into_iter().find(|way| works(way, hosts))
+}
+
+fn unshare(way: &[&str], hosts: Option<&Path>) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(way).args(["--", "sh", "-c", PREPARE]);
+    command.arg(hosts.unwrap_or(Path::new(""))).env("SYSTEM_HOSTS", SYSTEM_HOSTS);
+    command
+}
+
+fn works(way: &[&str], hosts: Option<&Path>) -> bool {
+    let mut probe = unshare(way, hosts);
+    probe.arg("true").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     probe.status().is_ok_and(|status| status.success())
 }
 
-fn execute(way: &[&str]) -> io::Error {
+fn become_isolated(way: &[&str], run_directory: &Path, hosts: Option<&Path>) -> io::Error {
     let program = match env::current_exe() {
         Ok(program) => program,
         Err(error) => return error,
     };
-    let bring_up_and_run = format!("{} && exec \"$0\" \"$@\"", BRING_UP_LOOPBACK.join(" "));
-    Command::new("unshare")
-        .args(way)
-        .args(["--", "sh", "-c", &bring_up_and_run])
-        .arg(program)
-        .args(env::args_os().skip(1))
-        .env(ISOLATED, "1")
-        .exec()
+    unshare(way, hosts).arg(program).args(env::args_os().skip(1)).env(ISOLATED, run_directory).exec()
 }

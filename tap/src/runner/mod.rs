@@ -2,9 +2,14 @@
 
 mod execution;
 mod group;
+mod hooks;
+mod host_map;
 mod isolation;
+mod junit;
 mod options;
 mod report;
+mod rounds;
+mod run_directory;
 mod summary;
 
 pub use group::GroupError;
@@ -14,10 +19,16 @@ use crate::command_line::CommandLine;
 use crate::daemon::{Daemon, DaemonError, Launch, free_port_settings};
 use crate::interrupt::Interrupt;
 use group::Registry;
+use junit::Suite;
+use rounds::Rounds;
+use run_directory::RunDirectory;
+use rustix::fs::{Access, access};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::{env, fs, io};
-use summary::Tally;
+use std::{env, fs, io, process};
+
+/// How the user is told where the run takes place.
+const IN_NAMESPACE: &str = "In a network and mount namespace of its own";
+const ON_HOST: &str = "On the host's loopback, with free ports and --hosts-file";
 
 /// Why nothing could be run.
 #[derive(Debug, thiserror::Error)]
@@ -36,9 +47,25 @@ pub enum RunError {
         /// The reason
         source: io::Error,
     },
-    /// The group's pre-proxysql.bash failed
-    #[error("{} failed", .0.display())]
-    Hook(PathBuf),
+    /// A line of the host map that is not an entry
+    #[error("{}: '{line}' is not a host name and its address", path.display())]
+    HostMap {
+        /// The map
+        path: PathBuf,
+        /// Its line
+        line: String,
+    },
+    /// The group's env.sh or pre-proxysql.bash failed
+    #[error("{} failed: {problem}", hook.display())]
+    Hook {
+        /// The script
+        hook: PathBuf,
+        /// How
+        problem: String,
+    },
+    /// A binary of the group cannot be started
+    #[error("{} is missing, or cannot be executed", .0.display())]
+    Binary(PathBuf),
     /// A statement of the group's pre-proxysql.sql failed
     #[error("pre-proxysql.sql: {0}")]
     Setup(#[from] crate::connection::Error),
@@ -51,113 +78,132 @@ impl RunError {
     }
 }
 
+/// What is where, as the options say it.
+struct Places {
+    binaries: PathBuf,
+    /// The group's hooks
+    folder: PathBuf,
+    /// The project's root directory
+    workspace: PathBuf,
+}
+
 /// Runs what `options` say, printing as it happens. Whether everything passed.
 pub fn run(options: &Options) -> Result<bool, RunError> {
     let names = Registry::read(&options.groups_dir)?.binaries(&options.group, options.only.as_deref())?;
-    let binaries = binaries_dir(options)?;
-    let settings = network_settings(options.isolation)?;
+    let places = places(options)?;
+    let program = absolute(&options.daemon)?;
     let interrupt = Interrupt::register().map_err(RunError::io("taking over signals"))?;
-    let logs = &options.logs;
-    fs::create_dir_all(logs).map_err(RunError::io(format!("making {}", logs.display())))?;
-
-    let log_file = logs.join("daemon.log");
-    let hosts_file = absolute(&options.hosts_file)?;
-    let launch =
-        Launch { program: absolute(&options.daemon)?, hosts_file: Some(hosts_file), log_file, settings };
-    let mut daemon = Daemon::start(&launch, &interrupt)?;
-    let command_line = daemon.command_line();
-    set_up(options, &command_line).inspect_err(|_| print_log_tail(&daemon))?;
-
-    let tallies = run_all(&names, &binaries, options, &mut daemon, &interrupt);
-    let failed = tallies.iter().any(|tally| tally.failed > 0);
-    if failed {
-        print_log_tail(&daemon);
+    let host_file = match &options.hosts_file {
+        Some(file) => Some(file.clone()),
+        None => hooks::host_file(&places, &interrupt)?,
+    };
+    let host_map = host_file.as_deref().map(host_map::read).transpose()?;
+    if options.check {
+        return check(&names, &places, options.isolation);
     }
-    // A daemon that is gone already did not wait to be told to stop.
+    let (directory, settings, hosts_file) = isolate(options, host_map.as_deref())?;
+    write(&directory.runner_pid(), &process::id().to_string())?;
+
+    let launch = Launch {
+        program,
+        datadir: Some(directory.data()),
+        hosts_file,
+        log_file: directory.daemon_log(),
+        settings,
+    };
+    let mut daemon = Daemon::start(&launch, &interrupt)?;
+    write(&directory.daemon_pid(), &daemon.pid().to_string())?;
+    let command_line = CommandLine { workdir: directory.path().to_owned(), ..daemon.command_line() };
+    hooks::before_tests(&places, &command_line, &interrupt)
+        .inspect_err(|_| println!("The daemon's log ends with:\n{}", daemon.log_tail()))?;
+
+    let rounds = Rounds { options, places: &places, directory: &directory, command_line: &command_line };
+    let (tallies, mut suites) = rounds.run(&names, &mut daemon, &interrupt);
     let daemon_problem = match daemon.ended() {
-        Some(status) => Some(format!("the daemon ended during the run with {status}")),
+        // It did not wait to be told to.
+        Some(status) => Some(format!("the daemon ended during the run: {status}")),
         None => daemon.stop().err().map(|error| error.to_string()),
     };
     if let Some(problem) = &daemon_problem {
         println!("FAILED {problem}");
+        suites.push(Suite::error("daemon", problem));
     }
+    let passed = daemon_problem.is_none() && tallies.iter().all(|tally| tally.failed == 0);
     println!("\n{}", summary::table(&tallies, daemon_problem.is_some()).trim_end());
-    Ok(!failed && daemon_problem.is_none() && !interrupt.raised())
+    close(options, &directory, &suites, passed)?;
+    Ok(passed && !interrupt.raised())
 }
 
-/// Runs every binary `options.repeat` times, until a signal arrives or the daemon ends.
-fn run_all(
-    names: &[String],
-    binaries: &Path,
+/// Whether everything is there that a run needs; says how it will be isolated.
+fn check(names: &[String], places: &Places, isolation: bool) -> Result<bool, RunError> {
+    let binaries = names.iter().map(|name| places.binaries.join(name));
+    if let Some(missing) = binaries.into_iter().find(|path| access(path, Access::EXEC_OK).is_err()) {
+        return Err(RunError::Binary(missing));
+    }
+    let isolated = isolation && isolation::available();
+    println!("{} binaries are there", names.len());
+    println!("{}", if isolated { IN_NAMESPACE } else { ON_HOST });
+    Ok(true)
+}
+
+/// Writes the report and removes what is of no use any more.
+fn close(
     options: &Options,
-    daemon: &mut Daemon,
-    interrupt: &Interrupt,
-) -> Vec<Tally> {
-    let command_line = daemon.command_line();
-    let mut tallies: Vec<_> = names.iter().map(|name| Tally::new(name)).collect();
-    for round in 1..=options.repeat {
-        for tally in &mut tallies {
-            if interrupt.raised() || daemon.ended().is_some() {
-                return tallies;
-            }
-            let mut command = Command::new(binaries.join(&tally.name));
-            command.envs(command_line.to_environment());
-            let log_file = options.logs.join(format!("{}.{round}.log", tally.name));
-            let outcome = execution::run(command, &log_file, options.timeout, interrupt);
-            print!("{}", summary::describe(&tally.name, &outcome));
-            if !outcome.passed() {
-                println!("         output: {}", log_file.display());
-            }
-            tally.add(&outcome);
-        }
+    directory: &RunDirectory,
+    suites: &[Suite],
+    passed: bool,
+) -> Result<(), RunError> {
+    let junit = options.junit.clone().unwrap_or_else(|| directory.junit());
+    write(&junit, &junit::document(&options.group, suites))?;
+    let remove = |what: &Path, outcome: io::Result<()>| {
+        outcome.map_err(RunError::io(format!("removing {}", what.display())))
+    };
+    for file in [directory.daemon_pid(), directory.runner_pid()] {
+        remove(&file, fs::remove_file(&file))?;
     }
-    tallies
-}
-
-/// The daemon's `--set` values: none inside a namespace, where the usual ports are free.
-///
-/// Entering a namespace starts this process anew, so it returns only from inside or when there is no namespace.
-fn network_settings(isolation: bool) -> Result<Vec<(String, String)>, RunError> {
-    if isolation::isolated() {
-        return Ok(Vec::new());
+    if passed {
+        // After a failure the daemon's databases may tell why, the log of the simulator's probes among them.
+        remove(&directory.data(), fs::remove_dir_all(directory.data()))?;
     }
-    if isolation {
-        let reason = isolation::enter();
-        println!("No network namespace, using free ports of the host's loopback: {reason}");
-    }
-    Ok(free_port_settings()?)
-}
-
-/// The group's hooks, as far as it has them: pre-proxysql.bash, then pre-proxysql.sql on the admin port.
-fn set_up(options: &Options, command_line: &CommandLine) -> Result<(), RunError> {
-    let folder = group::folder(&absolute(&options.groups_dir)?, &options.group);
-    let hook = folder.join("pre-proxysql.bash");
-    if hook.exists() {
-        let workspace = folder.ancestors().nth(2).unwrap_or(&folder);
-        let mut command = Command::new("bash");
-        command.arg(&hook).envs(command_line.to_environment()).env("WORKSPACE", workspace);
-        let status = command.status().map_err(RunError::io(format!("running {}", hook.display())))?;
-        if !status.success() {
-            return Err(RunError::Hook(hook));
-        }
-    }
-    let statements = group::setup_statements(&folder, command_line.simulator.port)?;
-    let mut admin = command_line.connect_admin()?;
-    for statement in &statements {
-        admin.execute(statement)?;
-    }
+    println!("Logs: {}  JUnit: {}", directory.path().display(), junit.display());
     Ok(())
 }
 
-fn binaries_dir(options: &Options) -> Result<PathBuf, RunError> {
-    match &options.binaries {
-        Some(directory) => absolute(directory),
+fn places(options: &Options) -> Result<Places, RunError> {
+    let groups_dir = absolute(&options.groups_dir)?;
+    let binaries = match &options.binaries {
+        Some(directory) => absolute(directory)?,
         None => {
             let runner =
                 env::current_exe().map_err(RunError::io("looking for the runner's own directory"))?;
-            Ok(runner.parent().unwrap_or(&runner).to_owned())
+            runner.parent().unwrap_or(&runner).to_owned()
         }
+    };
+    let workspace = groups_dir.parent().unwrap_or(&groups_dir).to_owned();
+    Ok(Places { binaries, folder: group::folder(&groups_dir, &options.group), workspace })
+}
+
+/// The run's directory, the daemon's `--set` values and its `--hosts-file`.
+type Surroundings = (RunDirectory, Vec<(String, String)>, Option<PathBuf>);
+
+/// Settings and hosts file are needed only where there are no namespaces: inside, the usual ports are free and /etc/hosts knows the
+/// group's names. Entering them starts this process anew, so this returns only from inside or when there are none.
+fn isolate(options: &Options, host_map: Option<&str>) -> Result<Surroundings, RunError> {
+    if let Some(path) = isolation::inside() {
+        println!("{IN_NAMESPACE}");
+        return Ok((RunDirectory::existing(path), Vec::new(), None));
     }
+    let making = RunError::io(format!("making a directory in {}", options.logs.display()));
+    let directory = RunDirectory::create(&options.logs).map_err(making)?;
+    let reason = if options.isolation {
+        let hosts = host_map.map(|map| host_map::write_with_system(map, &directory)).transpose()?;
+        isolation::enter(directory.path(), hosts.as_deref())
+    } else {
+        "--no-isolation".to_owned()
+    };
+    println!("{ON_HOST}: {reason}");
+    let hosts = host_map.map(|map| host_map::write(map, &directory)).transpose()?;
+    Ok((directory, free_port_settings()?, hosts))
 }
 
 /// The path of something that must exist.
@@ -165,6 +211,6 @@ fn absolute(path: &Path) -> Result<PathBuf, RunError> {
     path.canonicalize().map_err(RunError::io(path.display().to_string()))
 }
 
-fn print_log_tail(daemon: &Daemon) {
-    println!("The daemon's log ends with:\n{}", daemon.log_tail());
+fn write(path: &Path, text: &str) -> Result<(), RunError> {
+    fs::write(path, text).map_err(RunError::io(format!("writing {}", path.display())))
 }

@@ -3,7 +3,7 @@
 use lexopt::prelude::*;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// For `--help`.
@@ -19,12 +19,16 @@ Usage: tap-runner --daemon PATH --group NAME [options]
   --timeout SECS     kill a binary that runs longer (default 60)
   --binaries DIR     where the binaries are (default: where tap-runner is)
   --groups-dir DIR   groups.json and the groups' hooks (default groups)
-  --hosts-file FILE  the daemon's host map (default hosts/FOLDER-OF-THE-GROUP)
-  --logs DIR         outputs of the daemon and the binaries (default GROUPS-DIR/logs)
+  --hosts-file FILE  the host map, name or address first (default: what env.sh of the
+                     group says in CLUSTER_SIM_HOST_FILE)
+  --logs DIR         each run makes a numbered directory here (default GROUPS-DIR/logs)
+  --junit FILE       the report in JUnit's format (default: junit.xml beside the logs)
+  --check            only see whether everything is there
   --no-isolation     use the host's loopback and free ports of 20000-32000
 
-The runner isolates itself in a network namespace where that is allowed. It exits with 0
-only if every binary passed and the daemon stopped cleanly, with 2 if it could not run at all.
+The runner isolates itself in a network and mount namespace where that is allowed: a
+loopback of its own, and an /etc/hosts with the group's names. It exits with 0 only if
+every binary passed and the daemon stopped cleanly, with 2 if it could not run at all.
 
 Examples:
   tap-runner --daemon target/sim/debug/pointsman --group cluster_sim_rds_bgd-g1
@@ -49,11 +53,15 @@ pub struct Options {
     pub binaries: Option<PathBuf>,
     /// With groups.json
     pub groups_dir: PathBuf,
-    /// For the daemon
-    pub hosts_file: PathBuf,
-    /// Receives one file per output
+    /// The host map; None: the group's own
+    pub hosts_file: Option<PathBuf>,
+    /// Receives a directory for this run
     pub logs: PathBuf,
-    /// Whether to try a network namespace
+    /// Where the JUnit report goes; None: beside the logs
+    pub junit: Option<PathBuf>,
+    /// Whether to see what is there instead of running it
+    pub check: bool,
+    /// Whether to try namespaces
     pub isolation: bool,
 }
 
@@ -61,9 +69,10 @@ pub struct Options {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut daemon, mut group, mut only, mut binaries) = (None, None, None, None);
-    let (mut hosts_file, mut logs): (Option<PathBuf>, Option<PathBuf>) = (None, None);
+    let (mut hosts_file, mut junit, mut logs) = (None, None, None);
     let mut groups_dir = PathBuf::from("groups");
-    let (mut repeat, mut timeout, mut isolation) = (1, Duration::from_secs(60), true);
+    let (mut repeat, mut timeout) = (1, Duration::from_secs(60));
+    let (mut check, mut isolation) = (false, true);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("daemon") => daemon = Some(parser.value()?.into()),
@@ -77,23 +86,25 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
             Long("groups-dir") => groups_dir = parser.value()?.into(),
             Long("hosts-file") => hosts_file = Some(parser.value()?.into()),
             Long("logs") => logs = Some(parser.value()?.into()),
+            Long("junit") => junit = Some(parser.value()?.into()),
+            Long("check") => check = true,
             Long("no-isolation") => isolation = false,
             Short('h') | Long("help") => return Ok(None),
             other => return Err(other.unexpected()),
         }
     }
-    let group = group.ok_or("--group is missing")?;
-    let folder = super::group::folder(Path::new("hosts"), &group);
     Ok(Some(Options {
         daemon: daemon.ok_or("--daemon is missing")?,
         only,
         repeat,
         timeout,
         binaries,
-        hosts_file: hosts_file.unwrap_or(folder),
+        hosts_file,
         logs: logs.unwrap_or_else(|| groups_dir.join("logs")),
         groups_dir,
-        group,
+        junit,
+        group: group.ok_or("--group is missing")?,
+        check,
         isolation,
     }))
 }
@@ -101,26 +112,28 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn parsed(line: &str) -> Result<Option<Options>, String> {
         parse(line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn defaults_follow_from_the_group() {
+    fn defaults_are_the_documented_ones() {
         let Ok(Some(options)) = parsed("--daemon d --group cluster_sim_rds_bgd-g1") else { panic!() };
-        assert_eq!(options.hosts_file, Path::new("hosts/cluster_sim_rds_bgd"));
+        assert_eq!((options.hosts_file, options.junit, options.binaries), (None, None, None));
         assert_eq!(options.logs, Path::new("groups/logs"));
         assert_eq!((options.repeat, options.timeout), (1, Duration::from_secs(60)));
-        assert!(options.isolation);
+        assert_eq!((options.isolation, options.check), (true, false));
     }
 
     #[test]
     fn every_option_of_the_help_is_known() {
-        let line = "--daemon d --group g --only o --repeat 3 --timeout 9 --binaries b --groups-dir x --hosts-file h --logs l --no-isolation";
+        let line = "--daemon d --group g --only o --repeat 3 --timeout 9 --binaries b --groups-dir x --hosts-file h --logs l --junit j --check --no-isolation";
         let Ok(Some(options)) = parsed(line) else { panic!() };
         assert_eq!((options.repeat, options.timeout, options.isolation), (3, Duration::from_secs(9), false));
-        assert_eq!((options.logs, options.hosts_file), ("l".into(), "h".into()));
+        assert_eq!((options.logs, options.hosts_file), ("l".into(), Some("h".into())));
+        assert_eq!((options.junit, options.check), (Some("j".into()), true));
         for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
             assert!(HELP.contains(option), "{option}");
         }

@@ -4,6 +4,9 @@ use super::execution::Outcome;
 use std::fmt::Write;
 use std::time::Duration;
 
+/// How much of a log is shown; the rest is in its file.
+const EXCERPT_LINES: usize = 40;
+
 /// All runs of one binary.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -11,7 +14,7 @@ pub struct Tally {
     pub name: String,
     /// Runs that passed
     pub passed: u32,
-    /// Runs that failed
+    /// Runs that failed, or that could not begin
     pub failed: u32,
     /// Over all runs
     pub elapsed: Duration,
@@ -34,14 +37,31 @@ impl Tally {
     }
 }
 
-/// One line for a run, and one more for each problem.
+/// One line for a run, and one more for each failed test and each problem.
 pub fn describe(name: &str, outcome: &Outcome) -> String {
     let verdict = if outcome.passed() { "ok" } else { "FAILED" };
     let seconds = outcome.elapsed.as_secs_f64();
-    let mut text = format!("{verdict:<6} {name} ({} tests, {seconds:.1} s)\n", outcome.tests);
+    let mut text = format!("{verdict:<6} {name} ({} tests, {seconds:.1} s)\n", outcome.tests.len());
+    // Writing to a String cannot fail.
+    for (number, description) in outcome.failed_tests() {
+        let _ = writeln!(text, "         not ok {number} - {description}");
+    }
     for problem in &outcome.problems {
-        // Writing to a String cannot fail.
         let _ = writeln!(text, "         {problem}");
+    }
+    text
+}
+
+/// The last lines of `log`, indented; says how many are left out.
+pub fn excerpt(log: &str) -> String {
+    let lines: Vec<_> = log.lines().collect();
+    let left_out = lines.len().saturating_sub(EXCERPT_LINES);
+    let mut text = String::new();
+    if left_out > 0 {
+        let _ = writeln!(text, "         | ({left_out} lines before these)");
+    }
+    for line in &lines[left_out..] {
+        let _ = writeln!(text, "         | {line}");
     }
     text
 }
@@ -61,27 +81,38 @@ pub fn table(tallies: &[Tally], daemon_failed: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::report::{Test, Verdict};
     use super::*;
 
-    fn outcome(problems: &[&str]) -> Outcome {
+    fn outcome(verdict: Verdict, problems: &[&str]) -> Outcome {
         let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
-        Outcome { tests: 7, problems, elapsed: Duration::from_millis(1500) }
+        let tests = vec![Test { description: "status".into(), verdict }];
+        Outcome { tests, problems, elapsed: Duration::from_millis(1500) }
     }
 
     #[test]
-    fn a_failure_lists_its_problems() {
-        assert_eq!(describe("a-t", &outcome(&[])), "ok     a-t (7 tests, 1.5 s)\n");
+    fn a_failure_lists_its_tests_and_problems() {
+        assert_eq!(describe("a-t", &outcome(Verdict::Passed, &[])), "ok     a-t (1 tests, 1.5 s)\n");
         assert_eq!(
-            describe("a-t", &outcome(&["no plan"])),
-            "FAILED a-t (7 tests, 1.5 s)\n         no plan\n"
+            describe("a-t", &outcome(Verdict::Failed, &["no plan"])),
+            "FAILED a-t (1 tests, 1.5 s)\n         not ok 1 - status\n         no plan\n"
         );
+    }
+
+    #[test]
+    fn an_excerpt_is_the_end_of_the_log() {
+        assert_eq!(excerpt("a\nb\n"), "         | a\n         | b\n");
+        let log: String = (0..EXCERPT_LINES + 2).map(|line| format!("{line}\n")).collect();
+        let text = excerpt(&log);
+        assert!(text.starts_with("         | (2 lines before these)\n         | 2\n"), "{text}");
+        assert_eq!(text.lines().count(), EXCERPT_LINES + 1);
     }
 
     #[test]
     fn the_table_closes_with_the_sums() {
         let mut tally = Tally::new("a-t");
-        tally.add(&outcome(&[]));
-        tally.add(&outcome(&["no plan"]));
+        tally.add(&outcome(Verdict::Passed, &[]));
+        tally.add(&outcome(Verdict::Passed, &["no plan"]));
         let text = table(&[tally, Tally::new("long-name-t")], true);
         assert_eq!(
             text,
