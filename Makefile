@@ -5,13 +5,14 @@ CARGO ?= cargo
 SIM_DIR := target/sim
 SIM_FLAGS := --features test-rds-bgd --target-dir $(SIM_DIR)
 SIM_DAEMON := $(SIM_DIR)/debug/pointsman
+ALL_DIR := target/testall
 GROUP ?= cluster_sim_rds_bgd-g1
 REPEAT ?= 1
 KILLS ?= 1000
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
-	test_rds_bgd build_lib_test_rds_bgd build_src_test_rds_bgd tap-group bench bench-narrow bench-memory conformance test-admin test-kill clean
+	build_deps_debug build_lib_test_rds_bgd build_src_test_rds_bgd test_rds_bgd testall tap-group bench bench-narrow bench-memory conformance test-admin test-kill clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -19,6 +20,7 @@ help:
 	@echo 'demo          one switchover under live traffic, narrated'
 	@echo 'test          every test of the workspace and the TAP group'
 	@echo 'test_rds_bgd  the simulator flavour and the TAP binaries (builds only), into $(SIM_DIR)'
+	@echo 'testall       every simulator in one daemon, and the TAP binaries (builds only), into $(ALL_DIR)'
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'bench-narrow  32 clients with transactions over 8 server connections (5 minutes)'
@@ -58,7 +60,11 @@ check-production: release
 tap-group: test_rds_bgd
 	$(SIM_DIR)/debug/tap-runner --daemon $(SIM_DAEMON) --group $(GROUP) --repeat $(REPEAT)
 
-build_lib_test_rds_bgd: prerequisites
+# Contract: Build Integration. These build and run nothing. Libraries of others need no step of their own: cargo builds them with
+# what uses them.
+build_deps_debug: prerequisites
+
+build_lib_test_rds_bgd: build_deps_debug
 	$(CARGO) build --locked $(SIM_FLAGS) --lib
 
 build_src_test_rds_bgd: build_lib_test_rds_bgd
@@ -66,6 +72,10 @@ build_src_test_rds_bgd: build_lib_test_rds_bgd
 
 test_rds_bgd: build_src_test_rds_bgd
 	$(CARGO) build --locked --target-dir $(SIM_DIR) --package tap --bins
+
+# For all groups whose name begins with cluster_sim_.
+testall: build_deps_debug
+	$(CARGO) build --locked --all-features --target-dir $(ALL_DIR) --workspace --bins
 
 # BENCH='--rounds 3 --only text' for a quick look.
 bench: release
