@@ -8,11 +8,13 @@ use std::ops::Range;
 use wire::reply::{Column, Reply, Rows};
 use wire::{ColumnType, WireError};
 
-/// Runs a statement that yields rows and streams them. An error of SQLite's is answered, not returned.
+/// Runs a statement that yields rows and streams them. An error of SQLite's is answered, not returned. `ran` is called when
+/// the statement has run to its end, before the client learns of that.
 pub(crate) fn send(
     statement: &mut Statement<'_>,
     values: impl Params,
     reply: Reply<'_>,
+    ran: impl FnOnce(),
 ) -> Result<(), WireError> {
     let declared: Vec<(String, Option<ColumnType>)> = statement
         .columns()
@@ -43,7 +45,10 @@ pub(crate) fn send(
                 Ok(()) => line.send(row, &mut sink)?,
                 Err(error) => return sink.fail(&sql_error(&error)),
             },
-            Ok(None) => return sink.finish(),
+            Ok(None) => {
+                ran();
+                return sink.finish();
+            }
             Err(error) => return sink.fail(&sql_error(&error)),
         }
         step = source.next();

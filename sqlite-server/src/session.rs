@@ -99,8 +99,7 @@ impl Session {
             return Ok(());
         }
         self.connection.execute_batch(how)?;
-        #[cfg(feature = "test-rds-bgd")]
-        self.backend.committed(&self.connection);
+        self.committed();
         Ok(())
     }
 
@@ -114,7 +113,7 @@ impl Session {
 
     fn select(&self, sql: &str, values: impl Params, reply: Reply<'_>) -> Result<(), WireError> {
         match self.connection.prepare(sql) {
-            Ok(mut statement) => rows::send(&mut statement, values, reply),
+            Ok(mut statement) => rows::send(&mut statement, values, reply, || ()),
             Err(error) => reply.error(&sql_error(&error)),
         }
     }
@@ -132,19 +131,15 @@ impl Session {
             return reply.error(&sql_error(&error));
         }
         reply.status = self.status();
-        #[cfg(feature = "test-rds-bgd")]
-        let in_transaction = !self.connection.is_autocommit();
+        // Transactions also end by RELEASE of a savepoint, which SQLite handles.
+        let may_commit = !statement.readonly() || !self.connection.is_autocommit();
         if statement.column_count() > 0 {
-            let answered = rows::send(&mut statement, [], reply);
-            #[cfg(feature = "test-rds-bgd")]
-            self.ran(&statement, sql, in_transaction);
-            return answered;
+            return rows::send(&mut statement, [], reply, || self.ran(may_commit));
         }
         let before = self.connection.total_changes();
         match statement.execute([]) {
             Ok(_) => {
-                #[cfg(feature = "test-rds-bgd")]
-                self.ran(&statement, sql, in_transaction);
+                self.ran(may_commit);
                 let changed = self.connection.total_changes() != before;
                 // SQLite keeps the numbers of the last change, which may be an earlier statement's.
                 let affected = if changed { self.connection.changes() } else { 0 };
@@ -161,24 +156,24 @@ impl Session {
         }
     }
 
-    /// Tells the simulator of a statement that may have committed something.
-    #[cfg(feature = "test-rds-bgd")]
-    fn ran(&self, statement: &rusqlite::Statement<'_>, sql: &str, in_transaction: bool) {
-        // Transactions also end by RELEASE of a savepoint, which SQLite handles.
-        let wrote = in_transaction || (!statement.readonly() && crate::simulator::concerns_read_only(sql));
-        if wrote && self.connection.is_autocommit() {
-            self.backend.committed(&self.connection);
+    /// Called when a statement has run and before its client is told.
+    fn ran(&self, may_commit: bool) {
+        if may_commit && self.connection.is_autocommit() {
+            self.committed();
         }
     }
 
+    /// Called when something may have been committed and before the client is told.
+    fn committed(&self) {
+        #[cfg(feature = "test-rds-bgd")]
+        self.backend.committed(&self.connection);
+    }
+
     fn system(&self, items: &[Item], reply: Reply<'_>) -> Result<(), WireError> {
-        let comment = match self.version_comment() {
-            Ok(comment) => comment,
-            Err(error) => return reply.error(&error),
-        };
+        let comment = self.version_comment();
         let context = Context {
             server_version: &self.identity.server_version,
-            version_comment: &comment,
+            version_comment: comment.as_deref(),
             connection_id: self.identity.connection_id,
             user: &self.identity.user,
             autocommit: self.autocommit,

@@ -25,8 +25,8 @@ pub(crate) enum Asked {
 pub(crate) struct Context<'a> {
     /// The version in the greeting.
     pub server_version: &'a str,
-    /// The text of `@@version_comment`.
-    pub version_comment: &'a str,
+    /// The text of `@@version_comment`, or why there is none: it is the error of whoever asks.
+    pub version_comment: Result<&'a str, &'a SqlError>,
     /// The session's number.
     pub connection_id: u32,
     /// The user who logged in.
@@ -147,7 +147,7 @@ impl Context<'_> {
             },
             Asked::Variable(name) => match name.as_str() {
                 "version" => self.server_version.to_owned(),
-                "version_comment" => self.version_comment.to_owned(),
+                "version_comment" => self.version_comment.map_err(Clone::clone)?.to_owned(),
                 "autocommit" => u8::from(self.autocommit).to_string(),
                 "max_allowed_packet" => MAX_ALLOWED_PACKET.to_string(),
                 _ => match VARIABLES.iter().find(|(known, _)| known == name) {
@@ -178,7 +178,7 @@ mod tests {
 
     const CONTEXT: Context<'_> = Context {
         server_version: "8.0.0",
-        version_comment: "a comment",
+        version_comment: Ok("a comment"),
         connection_id: 7,
         user: "me",
         autocommit: true,
@@ -240,6 +240,15 @@ mod tests {
     fn an_unknown_variable_is_named() {
         let error = CONTEXT.value(&Asked::Variable("no_such".into())).unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (1193, "Unknown system variable 'no_such'"));
+    }
+
+    #[test]
+    fn a_version_comment_that_cannot_be_told_fails_only_who_asks() {
+        let unknown = SqlError::new(1105, "HY000", "unknown");
+        let context = Context { version_comment: Err(&unknown), ..CONTEXT };
+        let value = |name: &str| context.value(&Asked::Variable(name.into()));
+        assert_eq!(value("version_comment"), Err(unknown.clone()));
+        assert_eq!(value("version"), Ok("8.0.0".to_owned()));
     }
 
     #[test]

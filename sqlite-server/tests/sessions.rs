@@ -3,13 +3,11 @@
 
 mod common;
 
-use common::{TestServer, error_of, value_of};
+use common::{LOCAL, TestServer, error_of, value_of};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row, Value};
 use std::time::{Duration, Instant};
-
-const LOCAL: &str = "127.0.0.1";
 
 #[test]
 fn only_the_right_password_logs_in() {

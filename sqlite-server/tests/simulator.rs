@@ -4,11 +4,10 @@
 
 mod common;
 
-use common::{TestServer, error_of, value_of};
+use common::{LOCAL, TestServer, error_of, value_of};
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use wire::service::Address;
 
 const BLUE: &str = "127.10.0.11";
 const GREEN: &str = "127.10.0.14";
@@ -58,7 +57,7 @@ fn assert_error(client: &mut Conn, expected: (u16, &str, &str)) {
 /// A server, a control connection and a monitor's connection to the blue writer.
 fn fixture() -> (TestServer, Conn, Conn) {
     let server = TestServer::start();
-    let (control, monitor) = (server.connect("127.0.0.1"), server.connect(BLUE));
+    let (control, monitor) = (server.connect(LOCAL), server.connect(BLUE));
     (server, control, monitor)
 }
 
@@ -157,7 +156,7 @@ fn a_probe_that_cannot_be_logged_fails() {
 fn a_probe_inside_a_transaction_belongs_to_it() {
     let (server, mut control, _) = fixture();
     control.query_drop("BEGIN").unwrap();
-    set_control(&mut control, &server, "127.0.0.1", true, 0, "");
+    set_control(&mut control, &server, LOCAL, true, 0, "");
     assert_eq!(table_check(&mut control), [1]);
     control.query_drop("ROLLBACK").unwrap();
     assert_eq!(value_of(&mut control, "SELECT count(*) FROM RDS_BGD_PROBE_LOG"), "0");
@@ -211,64 +210,213 @@ fn read_only_follows_the_committed_table() {
 
 #[test]
 fn state_survives_a_restart() {
-    let (server, mut control, _) = fixture();
+    let (server, mut control, mut monitor) = fixture();
     control.query_drop("INSERT INTO READONLY_STATUS VALUES ('db-1', 3306, 0)").unwrap();
+    set_control(&mut control, &server, BLUE, true, 1105, "it broke");
+    add_row(&mut control, &server, BLUE, 1, "AVAILABLE");
+    table_check(&mut monitor);
+    control.query_drop("DELETE FROM RDS_BGD_PROBE_LOG").unwrap();
+    let port = server.port();
     let server = TestServer::start_in(server.stop());
-    let mut monitor = server.connect(BLUE);
+    let (mut control, mut monitor) = (server.connect(LOCAL), server.connect(BLUE));
     assert_eq!(value_of(&mut monitor, "SELECT @@global.read_only read_only db-1:3306"), "0");
+    // The port is another one, so the rows are moved to it.
+    for table in ["RDS_BGD_CONTROL", "RDS_BGD_TOPOLOGY"] {
+        control
+            .query_drop(format!(
+                "UPDATE {table} SET backend_port={} WHERE backend_port={port}",
+                server.port()
+            ))
+            .unwrap();
+    }
+    assert_error(&mut monitor, (1105, "HY000", "it broke"));
+    set_control(&mut control, &server, BLUE, true, 0, "");
+    assert_eq!(monitor.query::<TopologyRow, _>(METADATA).unwrap(), [expected_row(1, "AVAILABLE")]);
+    assert_eq!(value_of(&mut control, "SELECT min(sequence_id) FROM RDS_BGD_PROBE_LOG"), "2", "ids go on");
     server.stop();
 }
 
 #[test]
-fn probes_beside_a_writer_wait_and_see_whole_transactions() {
-    let (server, mut control, _) = fixture();
-    publish(&mut control, &server, "old");
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let probers: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut monitor = server.connect(BLUE);
-                    let mut probes = 0_u32;
-                    while !done.load(Ordering::Relaxed) {
-                        let rows: Vec<TopologyRow> = monitor.query(METADATA).unwrap();
-                        let status = &rows[0].4;
-                        let expected = if status == "old" { 3 } else { 5 };
-                        assert_eq!(rows.len(), expected, "{rows:?}");
-                        assert!(rows.iter().all(|row| row.4 == *status), "{rows:?}");
-                        probes += 1;
-                    }
-                    probes
-                })
-            })
-            .collect();
-        // The flag is set even where a write fails, so that the probers end and the failure is shown.
-        let written = scope.spawn(|| {
-            let until = Instant::now() + Duration::from_secs(2);
-            let mut transactions = 0_u32;
-            while Instant::now() < until {
-                publish(&mut control, &server, if transactions.is_multiple_of(2) { "new" } else { "old" });
-                transactions += 1;
-            }
-            transactions
-        });
-        let written = written.join();
-        done.store(true, Ordering::Relaxed);
-        assert!(written.unwrap() > 0);
-        let probes: u32 = probers.into_iter().map(|prober| prober.join().unwrap()).sum();
-        let logged = value_of(&mut server.connect(BLUE), "SELECT count(*) FROM RDS_BGD_PROBE_LOG");
-        assert_eq!(logged, probes.to_string());
-    });
+fn the_tables_are_those_of_the_contract() {
+    let server = TestServer::start();
+    let mut control = server.connect(LOCAL);
+    for (table, columns) in TABLES {
+        let (name, ddl): (String, String) =
+            control.query_first(format!("SHOW CREATE TABLE {table}")).unwrap().unwrap();
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            (name.as_str(), words(&ddl)),
+            (table, words(&format!("CREATE TABLE {table} ({columns})")))
+        );
+    }
+    let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+    let there = control.query::<String, _>("SHOW TABLES").unwrap();
+    assert!(names.iter().all(|name| there.iter().any(|table| table == name)), "{there:?}");
     server.stop();
 }
 
-/// Replaces the blue writer's topology in one transaction: three rows for "old", five for "new".
-fn publish(control: &mut Conn, server: &TestServer, status: &str) {
-    control.query_drop("START TRANSACTION").unwrap();
-    set_control(control, server, BLUE, true, 0, "");
-    control.query_drop(format!("DELETE FROM RDS_BGD_TOPOLOGY WHERE backend_ip='{BLUE}'")).unwrap();
-    for order in 0..if status == "old" { 3 } else { 5 } {
-        add_row(control, server, BLUE, order, status);
+/// "SQLite3-Server Storage", word for word.
+const TABLES: [(&str, &str); 3] = [
+    (
+        "RDS_BGD_CONTROL",
+        " backend_ip TEXT NOT NULL, backend_port INTEGER NOT NULL,
+        topology_present INTEGER NOT NULL DEFAULT 0 CHECK (topology_present IN (0,1)),
+        error_code INTEGER NOT NULL DEFAULT 0, error_msg TEXT NOT NULL DEFAULT '',
+        PRIMARY KEY (backend_ip, backend_port) ",
+    ),
+    (
+        "RDS_BGD_TOPOLOGY",
+        " backend_ip TEXT NOT NULL, backend_port INTEGER NOT NULL, row_order INTEGER NOT NULL, id TEXT NOT NULL,
+        endpoint TEXT NOT NULL, topology_port INTEGER NOT NULL, role TEXT NOT NULL, status TEXT NOT NULL,
+        PRIMARY KEY (backend_ip, backend_port, row_order) ",
+    ),
+    (
+        "RDS_BGD_PROBE_LOG",
+        " sequence_id INTEGER PRIMARY KEY AUTOINCREMENT, backend_ip TEXT NOT NULL, backend_port INTEGER NOT NULL,
+        probe_kind TEXT NOT NULL CHECK (probe_kind IN ('table_check','metadata')),
+        encrypted INTEGER NOT NULL CHECK (encrypted IN (0,1)) ",
+    ),
+];
+
+#[test]
+fn rows_that_break_a_constraint_are_refused() {
+    let server = TestServer::start();
+    let mut control = server.connect(LOCAL);
+    control.query_drop("INSERT INTO RDS_BGD_CONTROL (backend_ip, backend_port) VALUES ('a', 1)").unwrap();
+    let defaults: (u8, u16, String) = control
+        .query_first("SELECT topology_present, error_code, error_msg FROM RDS_BGD_CONTROL")
+        .unwrap()
+        .unwrap();
+    assert_eq!(defaults, (0, 0, String::new()));
+    control.query_drop("INSERT INTO RDS_BGD_TOPOLOGY VALUES ('a', 1, 0, '', '', 1, '', '')").unwrap();
+    control.query_drop("INSERT INTO READONLY_STATUS VALUES ('a', 1, 0)").unwrap();
+    for (table, values, why) in [
+        ("RDS_BGD_CONTROL", "'a', 1, 0, 0, ''", "UNIQUE"),
+        ("RDS_BGD_CONTROL", "'a', 2, 2, 0, ''", "CHECK"),
+        ("RDS_BGD_CONTROL", "NULL, 2, 1, 0, ''", "NOT NULL"),
+        ("RDS_BGD_CONTROL", "'a', 2, 1, 0, NULL", "NOT NULL"),
+        ("RDS_BGD_TOPOLOGY", "'a', 1, 0, '', '', 1, '', ''", "UNIQUE"),
+        ("RDS_BGD_TOPOLOGY", "'a', 1, 1, NULL, '', 1, '', ''", "NOT NULL"),
+        ("RDS_BGD_TOPOLOGY", "'a', 1, 1, '', '', 1, '', NULL", "NOT NULL"),
+        ("RDS_BGD_PROBE_LOG", "NULL, 'a', 1, 'other', 0", "CHECK"),
+        ("RDS_BGD_PROBE_LOG", "NULL, 'a', 1, 'metadata', 2", "CHECK"),
+        ("RDS_BGD_PROBE_LOG", "NULL, NULL, 1, 'metadata', 0", "NOT NULL"),
+        ("READONLY_STATUS", "'a', 1, 1", "UNIQUE"),
+        ("READONLY_STATUS", "'a', 2, 2", "CHECK"),
+        ("READONLY_STATUS", "'a', NULL, 1", "NOT NULL"),
+    ] {
+        let error = error_of(&mut control, &format!("INSERT INTO {table} VALUES ({values})"));
+        assert!(error.0 == 1045 && error.2.starts_with(why), "{table} ({values}): {error:?}");
     }
-    control.query_drop("COMMIT").unwrap();
+    server.stop();
+}
+
+#[test]
+fn statements_that_are_no_probe_are_sqlite_s_and_not_logged() {
+    let (server, mut control, mut monitor) = fixture();
+    set_control(&mut control, &server, BLUE, true, 0, "");
+    for near in [
+        "SELECT * FROM mysql.rds_topology LIMIT 1",
+        "/* db-1:3306 */ SELECT * FROM mysql.rds_topology",
+        "SELECT * FROM `mysql`.`rds_topology`",
+        "SELECT 1 FROM information_schema.TABLES WHERE TABLE_NAME='rds_topology' AND TABLE_SCHEMA='mysql'",
+    ] {
+        let error = error_of(&mut monitor, near);
+        assert!(error.0 == 1045 && error.2.starts_with("no such table"), "{near}: {error:?}");
+    }
+    for sql in [
+        "SELECT * FROM RDS_BGD_TOPOLOGY",
+        "SELECT * FROM RDS_BGD_CONTROL",
+        "SELECT name FROM sqlite_master",
+        "SELECT @@global.read_only read_only db-1:3306",
+        "SELECT @@version_comment LIMIT 1",
+        "UPDATE RDS_BGD_CONTROL SET error_code=0",
+    ] {
+        monitor.query_drop(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+    assert_eq!(value_of(&mut control, "SELECT count(*) FROM RDS_BGD_PROBE_LOG"), "0");
+    server.stop();
+}
+
+#[test]
+fn ipv6_addresses_are_backends_as_well() {
+    let (server, mut control, _) = fixture();
+    let address: Address = format!("[::1]:{}", server.port()).parse().unwrap();
+    server.listen_at(&address);
+    set_control(&mut control, &server, "::1", true, 0, "");
+    add_row(&mut control, &server, "::1", 1, "AVAILABLE");
+    let mut monitor = server.connect("::1");
+    assert_eq!(table_check(&mut monitor), [1]);
+    assert_eq!(monitor.query::<TopologyRow, _>(METADATA).unwrap(), [expected_row(1, "AVAILABLE")]);
+    let echo = value_of(&mut monitor, "SELECT @@version_comment LIMIT 1");
+    assert_eq!(echo, "(ProxySQL Automated Test Server) - ::1");
+    assert_eq!(value_of(&mut control, "SELECT DISTINCT backend_ip FROM RDS_BGD_PROBE_LOG"), "::1");
+    server.stop();
+}
+
+#[test]
+fn a_unix_socket_reaches_no_backend() {
+    let (server, mut control, _) = fixture();
+    let path = server.directory.path().join("sock");
+    server.listen_at(&Address::Unix(path.clone()));
+    // What an address made up for the socket would be.
+    control.query_drop("INSERT INTO RDS_BGD_CONTROL VALUES ('127.0.0.1', 0, 1, 0, '')").unwrap();
+    let mut client = server.connect_unix(&path);
+    for sql in [CHECK, METADATA, "SELECT @@version_comment LIMIT 1"] {
+        let (code, state, text) = error_of(&mut client, sql);
+        assert_eq!((code, state.as_str()), (1105, "HY000"), "{sql}");
+        assert!(text.contains("local address"), "{text}");
+    }
+    assert_eq!(value_of(&mut client, "SELECT count(*) FROM RDS_BGD_PROBE_LOG"), "0");
+    assert_eq!(value_of(&mut client, "SELECT @@global.read_only read_only db-1:3306"), "1");
+    server.stop();
+}
+
+#[test]
+fn a_backend_is_its_address_and_its_port() {
+    let (server, mut control, mut monitor) = fixture();
+    let other = server.listen_at(&format!("{BLUE}:0").parse().unwrap()).tcp().unwrap().port();
+    let (present, row) = ("topology_present", "'id', 'other port', 3306, 'role', 'status'");
+    for sql in [
+        format!(
+            "INSERT INTO RDS_BGD_CONTROL (backend_ip, backend_port, {present}) VALUES ('{BLUE}', {other}, 1)"
+        ),
+        format!("INSERT INTO RDS_BGD_TOPOLOGY VALUES ('{BLUE}', {other}, 1, {row})"),
+    ] {
+        control.query_drop(sql).unwrap();
+    }
+    assert_error(&mut monitor, MISSING);
+    set_control(&mut control, &server, BLUE, true, 0, "");
+    assert_eq!(monitor.query::<TopologyRow, _>(METADATA).unwrap(), []);
+    let mut monitor = Conn::new(server.options(BLUE).tcp_port(other)).unwrap();
+    assert_eq!(monitor.query::<TopologyRow, _>(METADATA).unwrap()[0].1, "other port");
+    server.stop();
+}
+
+#[test]
+fn every_way_to_write_a_read_only_value_is_seen_at_once() {
+    let (server, mut control, mut monitor) = fixture();
+    let mut read_only = || value_of(&mut monitor, "SELECT @@global.read_only read_only db-1:3306");
+    control.query_drop("CREATE TABLE switch (on_off)").unwrap();
+    control
+        .query_drop(
+            "CREATE TRIGGER turn AFTER INSERT ON switch BEGIN
+             REPLACE INTO READONLY_STATUS VALUES ('db-1', 3306, NEW.on_off); END",
+        )
+        .unwrap();
+    for (sql, expected) in [
+        ("insert or replace into \"readonly_status\" values ('db-1', 3306, 0)", "0"),
+        ("INSERT INTO switch VALUES (1)", "1"),
+        ("REPLACE INTO READONLY_STATUS VALUES ('db-1', 3306, 0) RETURNING read_only", "0"),
+        ("SET autocommit=0", "0"),
+        ("UPDATE READONLY_STATUS SET read_only=1", "0"),
+        ("SET autocommit=1", "1"),
+    ] {
+        control.query_drop(sql).unwrap();
+        assert_eq!(read_only(), expected, "{sql}");
+    }
+    control.query_drop("DROP TABLE READONLY_STATUS").unwrap();
+    let error = error_of(&mut monitor, "SELECT @@global.read_only read_only db-1:3306");
+    assert!(error.0 == 1105 && error.2.contains("no such table"), "{error:?}");
+    server.stop();
 }

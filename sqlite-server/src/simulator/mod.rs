@@ -2,17 +2,17 @@
 //!
 //! Contract: "AWS RDS Blue/Green Deployment Simulator". The tables are ordinary ones, written by a test through any session.
 
+mod endpoint;
 mod probe;
 mod read_only;
 
 use crate::database::sql_error;
 use crate::rows;
 use crate::text;
+use endpoint::Endpoint;
 use probe::{Kind, Outcome};
 use read_only::ReadOnly;
-pub(crate) use read_only::concerns as concerns_read_only;
-use rusqlite::Connection;
-use std::io;
+use rusqlite::{Connection, Transaction};
 use std::sync::Arc;
 use wire::reply::{Column, Reply};
 use wire::socket::Stream;
@@ -29,7 +29,7 @@ impl Simulator {
         connection.execute_batch(probe::TABLES)?;
         connection.execute_batch(read_only::TABLE)?;
         let simulator = Self { read_only: ReadOnly::default() };
-        simulator.read_only.refresh(connection)?;
+        simulator.read_only.refresh(connection);
         Ok(simulator)
     }
 }
@@ -41,14 +41,8 @@ pub(crate) struct Backend {
     encrypted: bool,
 }
 
-/// The key of a backend: the accepted connection's local address.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Endpoint {
-    /// Address in text; IPv4 also where it came mapped into IPv6.
-    pub ip: String,
-    /// Port.
-    pub port: u16,
-}
+/// What a probe has found: the backend, the answer, and the snapshot that this was read in.
+type Seen<'a> = (&'a Endpoint, Outcome, Option<Transaction<'a>>);
 
 /// A statement that the simulator answers.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,7 +66,7 @@ impl Request {
 impl Backend {
     /// The backend that a stream's local address stands for.
     pub(crate) fn new(simulator: &Arc<Simulator>, stream: &Stream) -> Self {
-        let endpoint = endpoint(stream.socket().local_addr());
+        let endpoint = Endpoint::of(stream.socket());
         Self { simulator: Arc::clone(simulator), endpoint, encrypted: stream.is_encrypted() }
     }
 
@@ -86,8 +80,10 @@ impl Backend {
         match request {
             Request::Probe(kind) => self.probe(*kind, connection, reply),
             Request::ReadOnly(Some((hostname, port))) => {
-                let value = if self.simulator.read_only.get(hostname, *port) { "1" } else { "0" };
-                one_number("read_only", Some(value), reply)
+                match self.simulator.read_only.get(hostname, *port) {
+                    Ok(read_only) => one_number("read_only", Some(if read_only { "1" } else { "0" }), reply),
+                    Err(unreadable) => reply.error(&failure(&unreadable)),
+                }
             }
             Request::ReadOnly(None) => reply
                 .error(&failure("a read_only check ends with hostname:port, as in ...read_only db-1:3306")),
@@ -95,50 +91,42 @@ impl Backend {
     }
 
     fn probe(&self, kind: Kind, connection: &Connection, reply: Reply<'_>) -> Result<(), WireError> {
-        let Some(endpoint) = &self.endpoint else {
-            return reply.error(&unknown_address());
+        let (endpoint, outcome, _snapshot) = match self.look(kind, connection) {
+            Ok(seen) => seen,
+            Err(error) => return reply.error(&error),
         };
-        if let Err(error) = probe::record(connection, endpoint, kind, self.encrypted) {
-            return reply.error(&internal("record a probe", &error));
-        }
-        // One snapshot for the control row and the topology rows. A client's own transaction is one already.
-        let snapshot = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose();
-        let outcome = snapshot.and_then(|snapshot| Ok((probe::control(connection, endpoint)?, snapshot)));
-        let (control, _snapshot) = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) => return reply.error(&internal("read the state of a backend", &error)),
-        };
-        match probe::outcome(kind, control) {
+        match outcome {
             Outcome::TablePresent(present) => one_number("1", present.then_some("1"), reply),
             Outcome::Error(error) => reply.error(&error),
             Outcome::Topology => match connection.prepare(probe::TOPOLOGY) {
-                Ok(mut rows) => rows::send(&mut rows, (&endpoint.ip, endpoint.port), reply),
+                Ok(mut rows) => rows::send(&mut rows, (&endpoint.ip, endpoint.port), reply, || ()),
                 Err(error) => reply.error(&internal("read a topology", &error)),
             },
         }
     }
 
+    /// Logs a probe, then reads the backend's state. The transaction is the snapshot that the topology rows are to be read
+    /// in as well; a client's own is one already.
+    fn look<'a>(&'a self, kind: Kind, connection: &'a Connection) -> Result<Seen<'a>, SqlError> {
+        let endpoint = self.endpoint.as_ref().ok_or_else(endpoint::unknown)?;
+        probe::record(connection, endpoint, kind, self.encrypted)
+            .map_err(|error| internal("record a probe", &error))?;
+        let failed = |error| internal("read the state of a backend", &error);
+        let own = connection.is_autocommit();
+        let snapshot = own.then(|| connection.unchecked_transaction()).transpose().map_err(failed)?;
+        let control = probe::control(connection, endpoint).map_err(failed)?;
+        Ok((endpoint, probe::outcome(kind, control), snapshot))
+    }
+
     /// Takes note of a commit. Called outside transactions alone.
     pub(crate) fn committed(&self, connection: &Connection) {
-        if let Err(error) = self.simulator.read_only.refresh(connection) {
-            log::error!("simulator: cannot read {}: {error}; the values before stay", read_only::NAME);
-        }
+        self.simulator.read_only.refresh(connection);
     }
 
     /// The product label with the address reached: tests look for it to learn where a statement was routed.
     pub(crate) fn version_comment(&self) -> Result<String, SqlError> {
-        let endpoint = self.endpoint.as_ref().ok_or_else(unknown_address)?;
+        let endpoint = self.endpoint.as_ref().ok_or_else(endpoint::unknown)?;
         Ok(format!("(ProxySQL Automated Test Server) - {}", endpoint.ip))
-    }
-}
-
-fn endpoint(local: io::Result<std::net::SocketAddr>) -> Option<Endpoint> {
-    match local {
-        Ok(address) => Some(Endpoint { ip: address.ip().to_canonical().to_string(), port: address.port() }),
-        Err(error) => {
-            log::error!("simulator: the local address of a connection is unknown: {error}");
-            None
-        }
     }
 }
 
@@ -155,10 +143,6 @@ fn failure(message: &str) -> SqlError {
     SqlError::new(1105, "HY000", format!("simulator: {message}"))
 }
 
-fn unknown_address() -> SqlError {
-    failure("the local address of this connection is unknown")
-}
-
 fn internal(action: &str, error: &rusqlite::Error) -> SqlError {
     let text = sql_error(error).message;
     log::error!("simulator: cannot {action}: {text}");
@@ -168,23 +152,42 @@ fn internal(action: &str, error: &rusqlite::Error) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_lose_their_ipv6_mapping() {
-        let mapped = endpoint(Ok("[::ffff:127.10.0.11]:3306".parse().unwrap()));
-        assert_eq!(mapped, Some(Endpoint { ip: "127.10.0.11".into(), port: 3306 }));
-        assert_eq!(endpoint(Ok("[::1]:3306".parse().unwrap())).unwrap().ip, "::1");
-        assert_eq!(endpoint(Err(io::Error::other("gone"))), None);
-    }
+    use crate::database;
+    use std::path::Path;
+    use std::time::Duration;
 
     #[test]
     fn only_whole_statements_are_taken() {
-        let check = "select 1  from information_schema.TABLES\n where table_schema='mysql' AND TABLE_NAME='rds_topology' ;";
-        assert_eq!(Request::of(check), Some(Request::Probe(Kind::TableCheck)));
-        assert_eq!(Request::of("SELECT * FROM mysql.rds_topology"), Some(Request::Probe(Kind::Metadata)));
-        assert_eq!(Request::of("SELECT * FROM mysql.rds_topology WHERE 1"), None);
-        assert_eq!(Request::of("/* x */ SELECT * FROM mysql.rds_topology"), None);
-        assert_eq!(Request::of("DELETE FROM RDS_BGD_TOPOLOGY"), None);
+        for check in [
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'",
+            "select 1  from information_schema.TABLES\n where table_schema='mysql' AND TABLE_NAME='rds_topology' ;",
+            "\tSELECT 1\r\nFROM INFORMATION_SCHEMA.TABLES WHERE TABLE_SCHEMA='MYSQL' AND table_name='rds_topology'; ; ",
+        ] {
+            assert_eq!(Request::of(check), Some(Request::Probe(Kind::TableCheck)), "{check}");
+        }
+        for metadata in ["SELECT * FROM mysql.rds_topology", " select  *\nfrom MySQL.RDS_topology;;"] {
+            assert_eq!(Request::of(metadata), Some(Request::Probe(Kind::Metadata)), "{metadata}");
+        }
+        for near in [
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql'",
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'mysql' AND TABLE_NAME = 'rds_topology'",
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology' LIMIT 1",
+            "SELECT 2 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'",
+            "SELECT * FROM mysql.rds_topology WHERE 1",
+            "SELECT * FROM mysql . rds_topology",
+            "SELECT * FROM `mysql`.`rds_topology`",
+            "SELECT *FROM mysql.rds_topology",
+            "SELECT * FROM rds_topology",
+            "SELECT id FROM mysql.rds_topology",
+            "SELECT * FROM mysql.rds_topology; SELECT 1",
+            "SELECT * FROM mysql.rds_topology -- db-1:3306",
+            "/* db-1:3306 */ SELECT * FROM mysql.rds_topology",
+            "EXPLAIN SELECT * FROM mysql.rds_topology",
+            "DELETE FROM RDS_BGD_TOPOLOGY",
+            "",
+        ] {
+            assert_eq!(Request::of(near), None, "{near}");
+        }
     }
 
     #[test]
@@ -197,5 +200,130 @@ mod tests {
             assert_eq!(Request::of(&sql), Some(Request::ReadOnly(None)), "{sql}");
         }
         assert_eq!(Request::of("SELECT @@global.read_only"), None);
+    }
+
+    /// A simulated backend and a session's connection to the database.
+    fn backend(file: &Path) -> (Backend, Connection) {
+        let connection = database::open(file).unwrap();
+        let simulator = Arc::new(Simulator::open(&connection).unwrap());
+        let endpoint = Some(Endpoint { ip: "127.10.0.11".into(), port: 3306 });
+        (Backend { simulator, endpoint, encrypted: false }, connection)
+    }
+
+    fn logged(connection: &Connection) -> i64 {
+        connection.query_row("SELECT count(*) FROM RDS_BGD_PROBE_LOG", [], |row| row.get(0)).unwrap()
+    }
+
+    /// A probe's own failure, which must not look like a backend's answer.
+    fn assert_fails(backend: &Backend, kind: Kind, connection: &Connection, why: &str) {
+        let before = logged(connection);
+        let error = backend.look(kind, connection).map(|seen| seen.1).unwrap_err();
+        assert_eq!((error.code, &error.state), (1105, b"HY000"));
+        assert!(error.message.starts_with("simulator: ") && error.message.contains(why), "{error}");
+        assert_eq!(logged(connection), before);
+    }
+
+    #[test]
+    fn a_transaction_between_the_control_row_and_the_topology_is_not_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("test.db");
+        let (backend, connection) = backend(&file);
+        let writer = database::open(&file).unwrap();
+        writer
+            .execute_batch(
+                "INSERT INTO RDS_BGD_CONTROL VALUES ('127.10.0.11', 3306, 1, 0, '');
+                 INSERT INTO RDS_BGD_TOPOLOGY VALUES ('127.10.0.11', 3306, 0, '', '', 1, '', 'AVAILABLE')",
+            )
+            .unwrap();
+        let rows = || {
+            let mut statement = connection.prepare(probe::TOPOLOGY).unwrap();
+            statement.query_map(("127.10.0.11", 3306), |_| Ok(())).unwrap().count()
+        };
+        let seen = backend.look(Kind::Metadata, &connection).unwrap();
+        writer
+            .execute_batch(
+                "BEGIN; UPDATE RDS_BGD_CONTROL SET topology_present = 0; DELETE FROM RDS_BGD_TOPOLOGY; COMMIT",
+            )
+            .unwrap();
+        assert_eq!((&seen.1, rows()), (&Outcome::Topology, 1));
+        drop(seen);
+        let seen = backend.look(Kind::Metadata, &connection).unwrap();
+        assert!(matches!(seen.1, Outcome::Error(_)) && rows() == 0);
+    }
+
+    #[test]
+    fn a_full_disk_fails_probes_until_there_is_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let (backend, connection) = backend(&directory.path().join("test.db"));
+        let pages: u32 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        let limit = |pages: u32| {
+            let _: u32 = connection
+                .query_row(&format!("PRAGMA max_page_count={pages}"), [], |row| row.get(0))
+                .unwrap();
+        };
+        limit(pages + 1);
+        let probes = (0..10_000).take_while(|_| backend.look(Kind::Metadata, &connection).is_ok()).count();
+        assert_eq!(i64::try_from(probes).unwrap(), logged(&connection));
+        for kind in Kind::ALL {
+            assert_fails(&backend, kind, &connection, "full");
+        }
+        limit(pages + 2);
+        assert!(backend.look(Kind::TableCheck, &connection).is_ok());
+    }
+
+    #[test]
+    fn a_database_that_stays_locked_fails_probes() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("test.db");
+        let (backend, connection) = backend(&file);
+        connection.busy_timeout(Duration::from_millis(1)).unwrap();
+        let writer = database::open(&file).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_fails(&backend, Kind::TableCheck, &connection, "locked");
+        writer.execute_batch("COMMIT").unwrap();
+        assert!(backend.look(Kind::TableCheck, &connection).is_ok());
+    }
+
+    #[test]
+    fn a_log_that_refuses_the_row_fails_probes() {
+        let directory = tempfile::tempdir().unwrap();
+        let (backend, connection) = backend(&directory.path().join("test.db"));
+        connection
+            .execute_batch(
+                "DROP TABLE RDS_BGD_PROBE_LOG;
+                 CREATE TABLE RDS_BGD_PROBE_LOG (sequence_id INTEGER PRIMARY KEY AUTOINCREMENT, backend_ip TEXT,
+                     backend_port INTEGER, probe_kind TEXT CHECK (probe_kind <> 'metadata'), encrypted INTEGER)",
+            )
+            .unwrap();
+        assert!(backend.look(Kind::TableCheck, &connection).is_ok());
+        assert_fails(&backend, Kind::Metadata, &connection, "CHECK");
+    }
+
+    #[test]
+    fn a_backend_without_an_address_answers_and_logs_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut backend, connection) = backend(&directory.path().join("test.db"));
+        connection
+            .execute_batch("INSERT INTO RDS_BGD_CONTROL VALUES ('', 0, 1, 0, ''), ('127.0.0.1', 0, 1, 0, '')")
+            .unwrap();
+        backend.endpoint = None;
+        for kind in Kind::ALL {
+            assert_fails(&backend, kind, &connection, "local address");
+        }
+        assert_eq!(backend.version_comment().unwrap_err().code, 1105);
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_read_is_a_failure_that_was_logged() {
+        let directory = tempfile::tempdir().unwrap();
+        let (backend, connection) = backend(&directory.path().join("test.db"));
+        connection
+            .execute_batch("INSERT INTO RDS_BGD_CONTROL VALUES ('127.10.0.11', 3306, 1, 'x', '')")
+            .unwrap();
+        for (probes, kind) in (1..).zip(Kind::ALL) {
+            let error = backend.look(kind, &connection).map(|seen| seen.1).unwrap_err();
+            assert_eq!(error.code, 1105, "{error}");
+            assert_eq!(logged(&connection), probes);
+        }
     }
 }

@@ -164,7 +164,13 @@ mod tests {
         let error = |code, state, text: &str| Outcome::Error(SqlError::new(code, state, text));
         assert_eq!(outcome(Kind::Metadata, control(true, 1105, "broken")), error(1105, "HY000", "broken"));
         assert_eq!(outcome(Kind::Metadata, control(false, 1146, "gone")), error(1146, "42S02", "gone"));
-        assert_eq!(outcome(Kind::Metadata, control(true, 70_000, "odd")), error(1105, "HY000", "odd"));
+        assert_eq!(outcome(Kind::Metadata, control(false, 1049, "no")), error(1049, "HY000", "no"));
+        for no_packet_s in [70_000, -1, i64::MAX] {
+            assert_eq!(
+                outcome(Kind::Metadata, control(true, no_packet_s, "odd")),
+                error(1105, "HY000", "odd")
+            );
+        }
     }
 
     #[test]

@@ -37,81 +37,116 @@ pub(super) fn host_and_port(suffix: &str) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-/// Whether a statement may have changed the table.
-pub(crate) fn concerns(sql: &str) -> bool {
-    sql.as_bytes().windows(NAME.len()).any(|part| part.eq_ignore_ascii_case(NAME.as_bytes()))
-}
-
 /// The committed rows of the table, so that a check takes no lock of the database.
-#[derive(Default)]
 pub(super) struct ReadOnly {
     tickets: AtomicU64,
     cached: RwLock<Cached>,
 }
 
-#[derive(Default)]
+type Values = HashMap<(String, u16), bool>;
+
 struct Cached {
     ticket: u64,
-    values: HashMap<(String, u16), bool>,
+    /// Or why the table cannot be read.
+    values: Result<Values, String>,
+}
+
+impl Default for ReadOnly {
+    fn default() -> Self {
+        Self {
+            tickets: AtomicU64::new(0),
+            cached: RwLock::new(Cached { ticket: 0, values: Ok(Values::new()) }),
+        }
+    }
 }
 
 impl ReadOnly {
-    /// The value of a host (letter case of the name aside); read-only where none is stored, the safe default.
-    pub(super) fn get(&self, hostname: &str, port: u16) -> bool {
-        self.cached.read().values.get(&(hostname.to_ascii_lowercase(), port)).copied().unwrap_or(true)
+    /// The value of a host (letter case of the name aside); read-only where none is stored, the safe default. `Err` says why the
+    /// table could not be read when it was written last.
+    pub(super) fn get(&self, hostname: &str, port: u16) -> Result<bool, String> {
+        let cached = self.cached.read();
+        let values = cached.values.as_ref().map_err(Clone::clone)?;
+        Ok(values.get(&(hostname.to_ascii_lowercase(), port)).copied().unwrap_or(true))
     }
 
     /// Reads the table anew. Called after a commit, never inside a transaction.
     ///
     /// The ticket is drawn before the table is read. So the newest ticket has seen every commit whose own refresh is
     /// older, and a slower refresh with an older ticket is dropped.
-    pub(super) fn refresh(&self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn refresh(&self, connection: &Connection) {
         let ticket = self.tickets.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut statement = connection.prepare("SELECT hostname, port, read_only FROM READONLY_STATUS")?;
-        let rows = statement.query_map([], |row| {
-            Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?))
-        })?;
-        let mut values = HashMap::new();
-        for row in rows {
-            let (hostname, port, read_only) = row?;
-            // A port outside the range belongs to no server, so nobody can ask for it.
-            if let Ok(port) = u16::try_from(port) {
-                values.insert((hostname.to_ascii_lowercase(), port), read_only);
-            }
-        }
+        let values = read(connection).map_err(|error| {
+            log::error!("simulator: cannot read {NAME}: {error}");
+            format!("cannot read {NAME}: {error}")
+        });
         let mut cached = self.cached.write();
         if cached.ticket < ticket {
             *cached = Cached { ticket, values };
         }
-        Ok(())
     }
+}
+
+/// Rows with another kind of hostname or port are nobody's: no check can ask for them.
+fn read(connection: &Connection) -> rusqlite::Result<Values> {
+    let mut statement = connection.prepare(
+        "SELECT hostname, port, read_only FROM READONLY_STATUS
+        WHERE typeof(hostname) = 'text' AND typeof(port) = 'integer' AND port BETWEEN 1 AND 65535",
+    )?;
+    let rows = statement.query_map([], |row| {
+        let hostname: String = row.get(0)?;
+        Ok(((hostname.to_ascii_lowercase(), row.get(1)?), row.get(2)?))
+    })?;
+    rows.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn missing_hosts_are_read_only_and_stored_ones_as_stored() {
+    /// A database with the table, and the values read from it.
+    fn fixture() -> (Connection, ReadOnly) {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(TABLE).unwrap();
         let read_only = ReadOnly::default();
-        read_only.refresh(&connection).unwrap();
-        assert!(read_only.get("db-1", 3306));
-        connection
-            .execute_batch("INSERT INTO READONLY_STATUS VALUES ('DB-1', 3306, 0), ('db-2', 99999, 0)")
-            .unwrap();
-        read_only.refresh(&connection).unwrap();
-        assert!(!read_only.get("db-1", 3306));
-        assert!(read_only.get("db-1", 3307));
-        connection.execute_batch("DELETE FROM READONLY_STATUS").unwrap();
-        read_only.refresh(&connection).unwrap();
-        assert!(read_only.get("db-1", 3306));
+        read_only.refresh(&connection);
+        (connection, read_only)
     }
 
     #[test]
-    fn statements_on_the_table_are_recognised() {
-        assert!(concerns("insert or replace into readonly_status VALUES ('a', 1, 1)"));
-        assert!(!concerns("DELETE FROM READONLY"));
+    fn missing_hosts_are_read_only_and_stored_ones_as_stored() {
+        let (connection, read_only) = fixture();
+        assert_eq!(read_only.get("db-1", 3306), Ok(true));
+        connection.execute_batch("INSERT INTO READONLY_STATUS VALUES ('DB-1', 3306, 0)").unwrap();
+        read_only.refresh(&connection);
+        assert_eq!(read_only.get("db-1", 3306), Ok(false));
+        assert_eq!(read_only.get("db-1", 3307), Ok(true));
+        connection.execute_batch("DELETE FROM READONLY_STATUS").unwrap();
+        read_only.refresh(&connection);
+        assert_eq!(read_only.get("db-1", 3306), Ok(true));
+    }
+
+    #[test]
+    fn rows_that_no_check_can_ask_for_do_no_harm() {
+        let (connection, read_only) = fixture();
+        connection
+            .execute_batch(
+                "INSERT INTO READONLY_STATUS VALUES
+                 ('db-1', 3306, 0), ('db-1', 99999, 0), ('db-1', 'x', 0), ('db-1', 1.5, 0), (x'ff', 3306, 0)",
+            )
+            .unwrap();
+        read_only.refresh(&connection);
+        assert_eq!(read_only.get("db-1", 3306), Ok(false));
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_read_is_no_value() {
+        let (connection, read_only) = fixture();
+        connection.execute_batch("DROP TABLE READONLY_STATUS").unwrap();
+        read_only.refresh(&connection);
+        let error = read_only.get("db-1", 3306).unwrap_err();
+        assert!(error.contains("READONLY_STATUS"), "{error}");
+        connection.execute_batch(TABLE).unwrap();
+        read_only.refresh(&connection);
+        assert_eq!(read_only.get("db-1", 3306), Ok(true));
     }
 }

@@ -4,13 +4,17 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, SslOpts};
 use sqlite_server::SqliteServer;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use tempfile::TempDir;
 use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
 use wire::login::ServerOptions;
-use wire::service::{Service, ServiceSpec};
+use wire::service::{Address, Service, ServiceSpec};
 use wire::tls::ServerTls;
+
+/// An address that no test takes for a backend.
+pub const LOCAL: &str = "127.0.0.1";
 
 /// Made once, since making keys takes longer than most tests.
 static TLS: LazyLock<ServerTls> = LazyLock::new(|| {
@@ -55,6 +59,16 @@ impl TestServer {
         );
         let port = service.listen("0.0.0.0:0".parse().unwrap()).unwrap().port();
         Self { service, port, directory }
+    }
+
+    /// Listens on one more address.
+    pub fn listen_at(&self, address: &Address) -> Address {
+        self.service.listen_at(address).unwrap()
+    }
+
+    /// A connection through a unix socket.
+    pub fn connect_unix(&self, path: &Path) -> Conn {
+        Conn::new(self.options(LOCAL).socket(path.to_str())).unwrap()
     }
 
     pub fn port(&self) -> u16 {
