@@ -9,9 +9,10 @@ ALL_DIR := target/testall
 GROUP ?= cluster_sim_rds_bgd-g1
 REPEAT ?= 1
 KILLS ?= 1000
+STRESS_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help prerequisites build release run demo test test-unit test-sim check-production \
+.PHONY: help prerequisites build release run demo test test-unit test-sim test-sim-stress check-production \
 	build_deps_debug build_lib_test_rds_bgd build_src_test_rds_bgd test_rds_bgd testall tap-group bench bench-narrow bench-memory conformance test-admin test-kill clean
 
 help:
@@ -26,6 +27,7 @@ help:
 	@echo 'bench-narrow  32 clients with transactions over 8 server connections (5 minutes)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
 	@echo 'test-admin    the admin port with command-line clients, drivers and operators'\'' tools'
+	@echo 'test-sim-stress  20 probers of the simulator beside 200 transactions a second, for a minute'
 	@echo 'test-kill     kill -9 a thousand times while configuration is saved (KILLS=1000)'
 	@echo 'bench-memory  resident memory of 2,000 idle connections'
 	@echo 'clean         remove everything built'
@@ -52,7 +54,12 @@ test-unit:
 
 # What the simulator flavour contains more, or otherwise, than the production flavour.
 test-sim:
-	$(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --package pointsman --lib --test sessions --test simulator
+	$(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --package pointsman --lib --test sessions --test simulator \
+		--test simulator_stress
+
+# STRESS_SECONDS=600 for longer.
+test-sim-stress:
+	POINTSMAN_STRESS_SECONDS=$(STRESS_SECONDS) $(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --test simulator_stress -- --nocapture
 
 check-production: release
 	sh lab/check-production.sh target/release/pointsman
