@@ -23,7 +23,10 @@ need_group() {
         fail "TAP_GROUP must name a group of groups/groups.json, such as cluster_sim_rds_bgd-g1; export it first"
 }
 
-tap_runner() {
-    exec "$BUILD/tap-runner" --daemon "$BUILD/pointsman" --binaries "$BUILD" --group "$TAP_GROUP" \
-        --groups-dir "$WORKSPACE/groups" --logs "$RUNS" "$@"
+# Sets RUNNER, the runner's command without options.
+need_runner() {
+    [ -x "$BUILD/tap-runner" ] || fail "$BUILD/tap-runner is missing; build it with: make test_rds_bgd"
+    # shellcheck disable=SC2034 # used by the scripts
+    RUNNER=("$BUILD/tap-runner" --daemon "$BUILD/pointsman" --binaries "$BUILD" --group "$TAP_GROUP"
+        --groups-dir "$WORKSPACE/groups" --logs "$RUNS")
 }

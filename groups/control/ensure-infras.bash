@@ -4,6 +4,6 @@
 . "$(dirname "$0")/common.bash"
 need_infra_id
 need_group
-[ -x "$BUILD/tap-runner" ] || fail "$BUILD/tap-runner is missing; build it with: make test_rds_bgd"
+need_runner
+"${RUNNER[@]}" --check
 mkdir -p "$RUNS"
-tap_runner --check

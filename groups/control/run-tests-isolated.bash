@@ -5,4 +5,6 @@
 need_infra_id
 need_group
 [ -d "$RUNS" ] || fail "nothing is prepared for INFRA_ID=$INFRA_ID; run ensure-infras.bash first"
-tap_runner "$@"
+need_runner
+# In place of this shell, so that a signal to it reaches the runner.
+exec "${RUNNER[@]}" "$@"

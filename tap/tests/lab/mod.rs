@@ -1,9 +1,13 @@
 //! A test group of shell scripts in a directory of its own, and the runner on it.
+//!
+//! Shared by the tests of the runner and of the scripts around it; each uses what it needs of it.
+
+#![allow(dead_code)]
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Says that it is ready, logs what it finds in the file `say`, and ends well when it is asked to. `$3` is its data directory.
@@ -90,9 +94,14 @@ impl Runner {
     }
 
     pub fn wait(self) -> Run {
-        let output = self.0.wait_with_output().unwrap();
+        self.0.wait_with_output().unwrap().into()
+    }
+}
+
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        Run { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        Self { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 }
 
