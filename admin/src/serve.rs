@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
-use wire::serve::{Parameter, Prepared, QueryHandler, serve};
+use wire::serve::{Entrance, Parameter, Prepared, QueryHandler, serve};
 use wire::service::Accepted;
 use wire::{CapabilityFlags, ColumnType, SqlError, StatusFlags, WireError};
 
@@ -27,7 +27,8 @@ impl Admin {
         let served = login(accepted.socket, id, options, accounts).and_then(|(mut channel, login)| {
             let socket = Some(channel.stream().socket().clone());
             let client = Client { user: login.user.clone(), role: self.role(&login.user), socket };
-            serve(&mut channel, &login, MAX_PACKET, &mut Session { admin: self, client })
+            let entrance = Entrance { options, accounts };
+            serve(&mut channel, &login, entrance, MAX_PACKET, &mut Session { admin: self, client })
         });
         match served {
             Ok(()) | Err(WireError::Closed) => {}
@@ -65,6 +66,10 @@ impl QueryHandler for Session<'_> {
     fn execute(&mut self, sql: &str, values: &[Parameter], reply: Reply<'_>) -> Result<(), WireError> {
         let outcome = prepared::execute(self.admin, &self.client, sql, values);
         self.answer(outcome, reply, Form::Binary)
+    }
+
+    fn change_user(&mut self, user: &str) {
+        (self.client.user, self.client.role) = (user.to_owned(), self.admin.role(user));
     }
 
     fn status(&self) -> StatusFlags {

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use wire::WireError;
 use wire::auth::Accounts;
 use wire::login::ServerOptions;
+use wire::serve::{Entrance, serve};
 use wire::service::Accepted;
 
 /// Where the server listens unless configured otherwise.
@@ -100,7 +101,8 @@ impl SqliteServer {
         );
         match opened {
             Ok(mut session) => {
-                wire::serve::serve(&mut channel, &login, system::MAX_ALLOWED_PACKET, &mut session)
+                let entrance = Entrance { options, accounts };
+                serve(&mut channel, &login, entrance, system::MAX_ALLOWED_PACKET, &mut session)
             }
             Err(error) => {
                 log::error!("SQLite server: cannot open {} for a session: {error}", self.file.display());

@@ -221,6 +221,10 @@ impl QueryHandler for Session {
         Ok(())
     }
 
+    fn change_user(&mut self, user: &str) {
+        self.identity.user = user.to_owned();
+    }
+
     fn status(&self) -> StatusFlags {
         let mut status = StatusFlags::empty();
         status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);

@@ -6,7 +6,7 @@ mod common;
 use common::{LOCAL, TestServer, error_of, value_of};
 use mysql::consts::ColumnType;
 use mysql::prelude::Queryable;
-use mysql::{Conn, Row, Value};
+use mysql::{ChangeUserOpts, Conn, Row, Value};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -20,6 +20,27 @@ fn only_the_right_password_logs_in() {
     }
     assert_eq!(value_of(&mut server.connect(LOCAL), "SELECT 1"), "1");
     assert_eq!(value_of(&mut server.connect_tls(LOCAL), "SELECT 1"), "1");
+    server.stop();
+}
+
+#[test]
+fn a_change_of_user_begins_a_new_session() {
+    let server = TestServer::start();
+    let mut client = server.connect(LOCAL);
+    client.query_drop("CREATE TABLE t (i)").unwrap();
+    client.query_drop("SET autocommit = 0").unwrap();
+    client.query_drop("INSERT INTO t VALUES (1)").unwrap();
+    let other = ChangeUserOpts::new().with_user(Some("other".into())).with_pass(Some("other".into()));
+    client.change_user(other).unwrap();
+    assert!(value_of(&mut client, "SELECT USER()").starts_with("other"));
+    assert_eq!(value_of(&mut client, "SELECT COUNT(*) FROM t"), "0", "it was not committed");
+    assert_eq!(value_of(&mut client, "SELECT @@autocommit"), "1");
+    let wrong = ChangeUserOpts::new().with_user(Some("other".into())).with_pass(Some("wrong".into()));
+    match client.change_user(wrong) {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1045),
+        other => panic!("{other:?}"),
+    }
+    client.query_drop("SELECT 1").unwrap_err();
     server.stop();
 }
 

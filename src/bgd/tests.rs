@@ -15,7 +15,7 @@ use std::time::Duration;
 use wire::auth::{Account, Accounts, StoredPassword};
 use wire::login::login;
 use wire::reply::{Column, Reply};
-use wire::serve::{QueryHandler, serve};
+use wire::serve::{Entrance, QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::{SqlError, WireError};
 
@@ -191,7 +191,8 @@ fn listen(servers: &Arc<Servers>) -> (Service, u16) {
         };
         let mut session = Session { address: local.ip(), servers: servers.clone() };
         // The worker closes its connections as it likes.
-        let _ = serve(&mut channel, &login, 1 << 16, &mut session);
+        let entrance = Entrance { options: &options, accounts: &Anybody };
+        let _ = serve(&mut channel, &login, entrance, 1 << 16, &mut session);
     };
     let service = Service::new(
         ServiceSpec { name: "bgd-test", stack: 256 * 1024 },

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use wire::auth::{Account, Accounts, StoredPassword};
 use wire::login::login;
 use wire::reply::{Column, Reply};
-use wire::serve::{QueryHandler, serve};
+use wire::serve::{Entrance, QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::socket::Socket;
 use wire::tls::ServerTls;
@@ -90,7 +90,8 @@ impl Server {
             if let Ok((mut channel, login)) = login(accepted.socket, accepted.id, &options, &Everyone) {
                 let mut session = Session(Arc::clone(&of_handler));
                 of_handler.logins.lock().push((login.user.clone(), login.attributes.clone()));
-                let _ = serve(&mut channel, &login, 1 << 20, &mut session);
+                let entrance = Entrance { options: &options, accounts: &Everyone };
+                let _ = serve(&mut channel, &login, entrance, 1 << 20, &mut session);
             }
         };
         let spec = ServiceSpec { name: "fake", stack: 1 << 20 };

@@ -2,8 +2,9 @@
 
 mod prepared;
 
+use crate::auth::{Accounts, NONCE};
 use crate::channel::Channel;
-use crate::login::Login;
+use crate::login::{self, Login, ServerOptions};
 use crate::reply::{Column, Reply};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 pub use prepared::Parameter;
@@ -31,8 +32,17 @@ pub struct Prepared {
     pub columns: Vec<Column>,
 }
 
-/// What a simple server does with statements. COM_PING, COM_QUIT, COM_INIT_DB, COM_RESET_CONNECTION, COM_SET_OPTION, COM_STATISTICS, COM_FIELD_LIST
-/// and unknown commands (error 1047) are answered by the loop.
+/// Who may log in, and how: for a change of user.
+#[derive(Clone, Copy)]
+pub struct Entrance<'a> {
+    /// What the listener offers.
+    pub options: &'a ServerOptions,
+    /// Who there is.
+    pub accounts: &'a dyn Accounts,
+}
+
+/// What a simple server does with statements. COM_PING, COM_QUIT, COM_INIT_DB, COM_RESET_CONNECTION, COM_CHANGE_USER, COM_SET_OPTION,
+/// COM_STATISTICS, COM_FIELD_LIST and unknown commands (error 1047) are answered by the loop.
 pub trait QueryHandler {
     /// Answers one COM_QUERY. Statement errors are answered with `reply.error`; `Err` ends the connection.
     fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError>;
@@ -53,6 +63,8 @@ pub trait QueryHandler {
     fn reset(&mut self) -> Result<(), SqlError> {
         Ok(())
     }
+    /// Another user goes on with the connection (COM_CHANGE_USER), after a reset; the default serves all alike.
+    fn change_user(&mut self, _user: &str) {}
     /// Status flags to report with each answer.
     fn status(&self) -> StatusFlags {
         StatusFlags::SERVER_STATUS_AUTOCOMMIT
@@ -60,10 +72,12 @@ pub trait QueryHandler {
 }
 
 /// Serves commands until the client leaves or is idle for eight hours, or the connection fails. Statements that are not
-/// UTF-8 are answered with error 1300; packets over `max_packet` bytes with 1153 and the connection ends.
+/// UTF-8 are answered with error 1300; packets over `max_packet` bytes with 1153 and the connection ends, as it does after a change
+/// of user that is refused.
 pub fn serve(
     channel: &mut Channel,
     login: &Login,
+    entrance: Entrance<'_>,
     max_packet: usize,
     handler: &mut dyn QueryHandler,
 ) -> Result<(), WireError> {
@@ -93,6 +107,12 @@ pub fn serve(
         match command {
             Some(Command::COM_SET_OPTION) => set_option(&mut capabilities, &argument),
             Some(Command::COM_RESET_CONNECTION) => statements = Statements::default(),
+            Some(Command::COM_CHANGE_USER) => {
+                statements = Statements::default();
+                let client = Client { capabilities, nonce: login.nonce };
+                change_user(channel, &argument, client, entrance, handler)?;
+                continue;
+            }
             _ => {}
         }
         let reply = Reply { channel, capabilities, status: handler.status() };
@@ -104,6 +124,31 @@ pub fn serve(
             _ => answer(command, &argument, reply, handler)?,
         }
     }
+}
+
+/// What the login has settled with the client.
+struct Client {
+    capabilities: CapabilityFlags,
+    nonce: [u8; NONCE],
+}
+
+/// COM_CHANGE_USER. Nothing is left of the session before it, whoever comes after.
+fn change_user(
+    channel: &mut Channel,
+    argument: &[u8],
+    client: Client,
+    entrance: Entrance<'_>,
+    handler: &mut dyn QueryHandler,
+) -> Result<(), WireError> {
+    let Client { capabilities, nonce } = client;
+    if let Err(error) = handler.reset() {
+        Reply { channel, capabilities, status: handler.status() }.error(&error)?;
+        return Err(error.into());
+    }
+    let Entrance { options, accounts } = entrance;
+    let login = login::change_user(channel, argument, capabilities, nonce, options, accounts)?;
+    handler.change_user(&login.user);
+    Ok(())
 }
 
 /// Several statements in one command: 0 allows them, 1 forbids them.

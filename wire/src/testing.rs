@@ -3,7 +3,7 @@
 use crate::auth::{Account, Accounts, AuthPlugin, StoredPassword};
 use crate::login::{ServerOptions, login};
 use crate::reply::{Column, Reply};
-use crate::serve::{QueryHandler, serve};
+use crate::serve::{Entrance, QueryHandler, serve};
 use crate::service::{Accepted, Service, ServiceSpec};
 use crate::{SqlError, WireError};
 use std::net::SocketAddr;
@@ -105,7 +105,8 @@ impl Server {
     ) -> Self {
         let handler = move |accepted: Accepted| {
             if let Ok((mut channel, login)) = login(accepted.socket, accepted.id, &options, &Users) {
-                ended(serve(&mut channel, &login, MAX_PACKET, &mut Echo));
+                let entrance = Entrance { options: &options, accounts: &Users };
+                ended(serve(&mut channel, &login, entrance, MAX_PACKET, &mut Echo));
             }
         };
         let spec = ServiceSpec { name: "echo", stack: 256 << 10 };

@@ -7,11 +7,12 @@ use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
 use wire::login::ServerOptions;
 use wire::service::{Service, ServiceSpec};
 
-struct OnlyAdmin;
+/// Of each role one, whose password is the name.
+struct AdminAndStats;
 
-impl Accounts for OnlyAdmin {
+impl Accounts for AdminAndStats {
     fn find(&self, user: &str) -> Option<Account> {
-        (user == "admin").then(|| Account::new(StoredPassword::parse("admin")))
+        ["admin", "stats"].contains(&user).then(|| Account::new(StoredPassword::parse(user)))
     }
 }
 
@@ -38,7 +39,7 @@ fn listen() -> Listener {
     let service = Service::new(
         ServiceSpec { name: "admin", stack: 2 << 20 },
         Arc::new(|| 10),
-        Arc::new(move |accepted| served.serve(accepted, &options, &OnlyAdmin)),
+        Arc::new(move |accepted| served.serve(accepted, &options, &AdminAndStats)),
     );
     let port = service.listen("127.0.0.1:0".parse().unwrap()).unwrap().port();
     Listener { admin, service, port, _dir: dir }
@@ -196,4 +197,43 @@ fn a_wrong_password_is_refused() {
         Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1045),
         other => panic!("{:?}", other.map(drop)),
     }
+}
+
+#[test]
+fn a_change_of_user_changes_what_the_client_may_do() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let prepared = client.prep("SELECT 1").unwrap();
+    let as_user = |user: &str, password: &str| {
+        mysql::ChangeUserOpts::new().with_user(Some(user.into())).with_pass(Some(password.into()))
+    };
+    client.change_user(as_user("stats", "stats")).unwrap();
+    assert_eq!(client.query_first::<String, _>("SELECT DATABASE()").unwrap().unwrap(), "stats");
+    assert_eq!(client.query_first::<String, _>("SELECT USER()").unwrap().unwrap(), "stats");
+    client.query_drop("SELECT * FROM mysql_users").unwrap_err();
+    client.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap_err();
+    match client.exec_drop(&prepared, ()) {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1243, "it went with its session"),
+        other => panic!("{other:?}"),
+    }
+    client.change_user(as_user("admin", "admin")).unwrap();
+    client.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap();
+    match client.change_user(as_user("admin", "wrong")) {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1045),
+        other => panic!("{other:?}"),
+    }
+    client.query_drop("SELECT 1").unwrap_err();
+}
+
+#[test]
+fn a_reset_connection_goes_on_without_its_statements() {
+    let listener = listen();
+    let mut client = listener.connect("admin").unwrap();
+    let prepared = client.prep("SELECT 1").unwrap();
+    client.reset().unwrap();
+    match client.exec_drop(&prepared, ()) {
+        Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1243),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(client.query_first("SELECT 7").unwrap(), Some(7));
 }

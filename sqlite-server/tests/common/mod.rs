@@ -22,11 +22,14 @@ static TLS: LazyLock<ServerTls> = LazyLock::new(|| {
     ServerTls::load_or_create(directory.path()).unwrap()
 });
 
-struct OneUser;
+/// Of these each, whose password is the name.
+const USERS: [&str; 2] = ["testuser", "other"];
 
-impl Accounts for OneUser {
+struct TwoUsers;
+
+impl Accounts for TwoUsers {
     fn find(&self, user: &str) -> Option<Account> {
-        (user == "testuser").then(|| Account::new(StoredPassword::parse("testuser")))
+        USERS.contains(&user).then(|| Account::new(StoredPassword::parse(user)))
     }
 }
 
@@ -55,7 +58,7 @@ impl TestServer {
         let service = Service::new(
             ServiceSpec { name: "sqlite", stack: 2 << 20 },
             Arc::new(|| 100),
-            Arc::new(move |accepted| server.serve(accepted, &options, &OneUser)),
+            Arc::new(move |accepted| server.serve(accepted, &options, &TwoUsers)),
         );
         let port = service.listen("0.0.0.0:0".parse().unwrap()).unwrap().port();
         Self { service, port, directory }
