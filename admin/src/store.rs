@@ -11,7 +11,7 @@ use crate::command::read_only_error;
 use crate::config_file::Loaded;
 use crate::current::{Client, Current};
 use crate::live::Registered;
-use crate::tables::{self, TABLES};
+use crate::tables::{self, TABLES, TableDef};
 use crate::upgrade;
 use crate::variables::registry::VARIABLES;
 use crate::{Start, StoreError, Variables, error};
@@ -126,28 +126,30 @@ impl Store {
     }
 
     fn fill_memory(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
-        self.disk_to_memory(tables::Group::Servers)?;
-        self.disk_to_memory(tables::Group::Users)?;
-        self.disk_to_memory(tables::Group::QueryRules)?;
-        self.disk_to_memory(tables::Group::ProxysqlServers)?;
+        self.copy(TABLES.iter().filter(|table| table.group != tables::Group::Variables), "disk", "main")?;
         self.variables_to_memory("", defaults)
     }
 
     /// Replaces a group's tables in memory by those on disk.
     pub fn disk_to_memory(&mut self, group: tables::Group) -> rusqlite::Result<()> {
-        self.copy(group, "disk", "main")
+        self.copy(tables::of(group), "disk", "main")
     }
 
     /// Replaces a group's tables on disk by those in memory, all or nothing.
     pub fn memory_to_disk(&mut self, group: tables::Group) -> rusqlite::Result<()> {
-        self.copy(group, "main", "disk")?;
+        self.copy(tables::of(group), "main", "disk")?;
         self.empty_log();
         Ok(())
     }
 
-    fn copy(&mut self, group: tables::Group, from: &str, to: &str) -> rusqlite::Result<()> {
+    fn copy(
+        &mut self,
+        tables: impl Iterator<Item = &'static TableDef>,
+        from: &str,
+        to: &str,
+    ) -> rusqlite::Result<()> {
         let transaction = self.conn.transaction()?;
-        for table in tables::of(group) {
+        for table in tables {
             let name = table.name;
             transaction.execute(&format!("DELETE FROM {to}.{name}"), [])?;
             transaction.execute(&format!("INSERT INTO {to}.{name} SELECT * FROM {from}.{name}"), [])?;
