@@ -32,6 +32,7 @@ impl Session<'_> {
                     return Step::Answer(Answer::Error(self.wording().malformed_packet()));
                 };
                 let local = local::answer(sql, &self.want.identity.user, self.peer);
+                let local = local.or_else(|| self.answer_own_status(sql));
                 if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
                     return Step::Answer(answer);
                 }

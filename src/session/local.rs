@@ -21,7 +21,7 @@ pub enum Answer {
     /// One row of one column.
     Row(Column, String),
     /// Status variables of the client's connection.
-    Status(OwnStatus),
+    Status(OwnStatus, Box<[Column; 2]>),
 }
 
 impl Answer {
@@ -41,20 +41,19 @@ impl Answer {
                 rows.row([Some(value.as_bytes())])?;
                 rows.finish()
             }
-            Self::Status(status) => status.write(reply),
+            Self::Status(status, columns) => status.write(&*columns, reply),
         }
     }
 }
 
-/// Statements that ProxySQL answers itself, in exactly these spellings, and what is asked of the client's own connection.
-/// Others go to a server.
+/// Statements that ProxySQL answers itself, in exactly these spellings. Others go to a server.
 pub fn answer(sql: &[u8], user: &str, peer: IpAddr) -> Option<Answer> {
     Some(match sql {
         b"select @@version_comment limit 1" => {
             Answer::Row(Column::text("@@version_comment"), "(ProxySQL)".to_owned())
         }
         b"select USER()" => Answer::Row(Column::text("USER()"), format!("{user}@{peer}")),
-        _ => return OwnStatus::parse(sql).map(Answer::Status),
+        _ => return None,
     })
 }
 

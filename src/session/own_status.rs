@@ -2,9 +2,12 @@
 //! with the proxy instead of the client's.
 
 use super::asked::Text;
-use wire::WireError;
+use super::local::Answer;
+use super::state::Session;
+use mysql_common::collations::{Collation, CollationId};
 use wire::channel::Channel;
-use wire::reply::{Column, Reply};
+use wire::reply::{Column, Description, Origin, Reply};
+use wire::{ColumnFlags, ColumnType, WireError};
 
 /// What is asked: names that begin like this, or this one alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,14 +49,73 @@ impl OwnStatus {
         names.filter(move |name| *name == self.name || self.prefix && name.starts_with(self.name))
     }
     /// Writes the answer, which is about the channel that it goes to.
-    pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
+    pub fn write(self, columns: &[Column], reply: Reply<'_>) -> Result<(), WireError> {
         let found: Vec<_> = self.found().map(|name| (name, value(name, reply.channel))).collect();
-        let mut rows = reply.rows(&[Column::text("Variable_name"), Column::text("Value")])?;
+        let mut rows = reply.rows(columns)?;
         for (name, value) in &found {
             rows.row([Some(name.as_bytes()), Some(value.as_bytes())])?;
         }
         rows.finish()
     }
+}
+
+impl Session<'_> {
+    /// The answer to a question about the client's own connection.
+    pub(super) fn answer_own_status(&mut self, sql: &[u8]) -> Option<Answer> {
+        let status = OwnStatus::parse(sql)?;
+        let mariadb = self.is_mariadb();
+        let columns = columns(mariadb, self.want.profile.results_collation());
+        Some(Answer::Status(status, Box::new(columns)))
+    }
+}
+
+/// How a server describes one of the columns of SHOW STATUS.
+struct Described {
+    name: &'static str,
+    origin: Origin,
+    /// Its width.
+    characters: u32,
+    always: bool,
+}
+
+const fn described(name: &'static str, origin: Origin, characters: u32, always: bool) -> Described {
+    Described { name, origin, characters, always }
+}
+
+const fn of_mysql(name: &'static str) -> Origin {
+    Origin { schema: "performance_schema", table: "session_status", name }
+}
+
+const fn of_mariadb(name: &'static str) -> Origin {
+    Origin { schema: "information_schema", table: "SESSION_STATUS", name }
+}
+
+static MYSQL: [Described; 2] = [
+    described("Variable_name", of_mysql("Variable_name"), 64, true),
+    described("Value", of_mysql("Value"), 1_024, false),
+];
+
+static MARIADB: [Described; 2] = [
+    described("Variable_name", of_mariadb("VARIABLE_NAME"), 64, true),
+    described("Value", of_mariadb("VARIABLE_VALUE"), 4_096, true),
+];
+
+/// The columns of the answer to a session that has logged in with a collation.
+fn columns(mariadb: bool, collation: Option<u16>) -> [Column; 2] {
+    let resolved = collation.map(|collation| Collation::resolve(CollationId::from(collation)));
+    let resolved = resolved.filter(|resolved| resolved.id() != CollationId::UNKNOWN_COLLATION_ID);
+    let column = |described: &'static Described| {
+        let Described { name, origin, characters, always } = described;
+        let (Some(collation), Some(resolved)) = (collation, &resolved) else { return Column::text(*name) };
+        let flags = match always {
+            true => ColumnFlags::NOT_NULL_FLAG | ColumnFlags::NO_DEFAULT_VALUE_FLAG,
+            false => ColumnFlags::empty(),
+        };
+        let length = characters * u32::from(resolved.max_len());
+        let description = Description { collation, length, flags, decimals: 0 };
+        Column::of_table(*name, ColumnType::MYSQL_TYPE_VAR_STRING, description, origin)
+    };
+    if mariadb { MARIADB.each_ref().map(column) } else { MYSQL.each_ref().map(column) }
 }
 
 fn value(name: &str, channel: &Channel) -> &'static str {

@@ -43,7 +43,7 @@ impl Session<'_> {
                 }
             }
             // Of tables, as servers see it.
-            Answer::Status(status) => {
+            Answer::Status(status, _) => {
                 self.counts.note_here(-1, Some(status.found().count() as u64));
                 self.unseen = Some(Complaints::Gone);
             }

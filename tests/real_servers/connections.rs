@@ -7,7 +7,7 @@ use mysql::{Conn, Error};
 
 use crate::daemon::within;
 use crate::servers::Kind;
-use crate::setup::{Lab, MARIADB, MYSQL, MYSQL_TLS, ROUTES, Route, client};
+use crate::setup::{Lab, MARIADB, MYSQL, MYSQL_TLS, ROUTES, Route, client, connect};
 
 /// The server's own id of the connection. `CONNECTION_ID()` would be the proxy's to answer.
 fn server_thread(conn: &mut Conn) -> u64 {
@@ -32,6 +32,33 @@ pub fn forgotten_account(lab: &Lab) {
         lab.servers.dba(route.kind).query_drop("FLUSH PRIVILEGES").unwrap();
         assert_ne!(server_thread(&mut lab.through(&route)), used);
         busy.query_drop("ROLLBACK").unwrap();
+    }
+}
+
+/// Tools that show types, and drivers that go by them, see what the server would have told them.
+pub fn own_status(lab: &Lab) {
+    for route in [MYSQL, MARIADB] {
+        for sql in ["SHOW STATUS LIKE 'Ssl_version'", "SHOW SESSION STATUS LIKE 'Compression'"] {
+            let described = |port| {
+                let mut conn = connect(lab.client_of(&route, port));
+                // An answer that pointsman gives goes by what a connection to the server has told.
+                conn.query_drop("SELECT 1").unwrap();
+                let answer = conn.query_iter(sql).unwrap();
+                let columns = answer.columns();
+                let text = |text: std::borrow::Cow<'_, str>| text.into_owned();
+                let described = columns.as_ref().iter().map(|column| {
+                    let names =
+                        [column.schema_str(), column.table_str(), column.org_table_str(), column.name_str()];
+                    let names = (names.map(text), text(column.org_name_str()));
+                    let form = (column.column_type(), column.character_set(), column.column_length());
+                    (names, form, column.flags(), column.decimals())
+                });
+                described.collect::<Vec<_>>()
+            };
+            let (expected, found) =
+                (described(lab.servers.port(route.kind)), described(lab.daemon.traffic_port));
+            assert_eq!(found, expected, "{:?}: {sql}", route.kind);
+        }
     }
 }
 

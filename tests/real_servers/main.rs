@@ -45,6 +45,7 @@ const CHECKS: &[Check] = &[
     ("a *SHA1 hash and a server that does not", passwords::native_hash_to_mysql),
     ("a client without TLS where use_ssl says so", passwords::tls_demanded_of_the_client),
     ("a login into a schema that the server refuses", passwords::schema_that_is_refused),
+    ("how the status of the client's connection is described", connections::own_status),
     ("the next client gets the pooled connection", connections::pooled_connection),
     ("KILL QUERY ends a statement on its server", limits::kill_query),
     ("KILL CONNECTION ends a session and its statement", limits::kill_connection),

@@ -21,12 +21,26 @@ pub struct Reply<'a> {
 /// One result column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Name. Schema and table are reported as empty.
+    /// Name.
     pub name: String,
     /// Type as MySQL names it.
     pub kind: ColumnType,
-    /// How it is described, where that is not for the type alone to say: as an expression, which has no original name.
+    /// How it is described, where that is not for the type alone to say. Without an origin it is an expression, which has no
+    /// original name.
     description: Option<Description>,
+    /// The table that it is of; otherwise schema and table are reported as empty.
+    origin: Option<&'static Origin>,
+}
+
+/// Where a column's values come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Schema.
+    pub schema: &'static str,
+    /// Table.
+    pub table: &'static str,
+    /// The column's name there.
+    pub name: &'static str,
 }
 
 /// What a column definition says beside name and type.
@@ -48,11 +62,20 @@ pub const BINARY: u16 = 63;
 impl Column {
     /// A column.
     pub fn new(name: impl Into<String>, kind: ColumnType) -> Self {
-        Self { name: name.into(), kind, description: None }
+        Self { name: name.into(), kind, description: None, origin: None }
     }
     /// An expression's value, described as a server does it.
     pub fn expression(name: impl Into<String>, kind: ColumnType, description: Description) -> Self {
-        Self { name: name.into(), kind, description: Some(description) }
+        Self { name: name.into(), kind, description: Some(description), origin: None }
+    }
+    /// A table's column, described as a server does it.
+    pub fn of_table(
+        name: impl Into<String>,
+        kind: ColumnType,
+        description: Description,
+        origin: &'static Origin,
+    ) -> Self {
+        Self { name: name.into(), kind, description: Some(description), origin: Some(origin) }
     }
     /// The whole number that a function returns, which is never NULL.
     pub fn function(name: impl Into<String>) -> Self {
@@ -71,8 +94,12 @@ impl Column {
         let mut payload = Vec::with_capacity(64);
         put_lenenc_bytes(&mut payload, b"def");
         // Schema, table, original table, name, original name.
-        let original = if self.description.is_some() { "" } else { &self.name };
-        for text in ["", "", "", &self.name, original] {
+        let (schema, table, original) = match (self.origin, self.description) {
+            (Some(origin), _) => (origin.schema, origin.table, origin.name),
+            (None, Some(_)) => ("", "", ""),
+            (None, None) => ("", "", &*self.name),
+        };
+        for text in [schema, table, table, &self.name, original] {
             put_lenenc_bytes(&mut payload, text.as_bytes());
         }
         payload.push(0x0C);
@@ -277,6 +304,16 @@ mod tests {
         assert_eq!(bytes, b"\x0C\0\0\x01\0\x03\xFC\x2C\x01\x02\0\0\0\x02hi");
         let bytes = written(CapabilityFlags::CLIENT_SESSION_TRACK, |r| r.ok(0, 0, "hi").unwrap());
         assert_eq!(bytes, b"\x0A\0\0\x01\0\0\0\x02\0\0\0\x02hi");
+    }
+
+    #[test]
+    fn a_column_of_a_table_tells_where_it_comes_from() {
+        let flags = ColumnFlags::NOT_NULL_FLAG;
+        let description = Description { collation: 8, length: 64, flags, decimals: 0 };
+        static ORIGIN: Origin = Origin { schema: "s", table: "tab", name: "NAME" };
+        let column = Column::of_table("n", ColumnType::MYSQL_TYPE_VAR_STRING, description, &ORIGIN);
+        let expected = b"\x03def\x01s\x03tab\x03tab\x01n\x04NAME\x0c\x08\0\x40\0\0\0\xfd\x01\0\0\0\0";
+        assert_eq!(column.to_payload(), expected);
     }
 
     const COUNT_AND_COLUMN: &[u8] =
