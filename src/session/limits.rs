@@ -97,7 +97,8 @@ impl Session<'_> {
     }
     /// Counts an error in stats_mysql_errors: a server's, or our own.
     pub(super) fn count_error(&self, endpoint: Option<&Endpoint>, error: &SqlError) {
-        self.shared.registry.errors.count(origin(self.hostgroup, endpoint, &self.want, self.peer), error);
+        let origin = origin(self.hostgroup, endpoint, &self.want);
+        self.shared.registry.errors.count(origin, self.peer, error);
     }
     /// Counts an error that the server in hand has said, or was lost with.
     #[cold]

@@ -8,7 +8,6 @@ use crate::pool::{Backends, Lease, Offer, Refusal, Waiter, Want};
 use crate::stats::errors::{Errors, Origin};
 use admin::Variables;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -190,7 +189,7 @@ impl Search<'_> {
     }
     fn count_error(&self, endpoint: &Endpoint, error: &SqlError) {
         let client = self.asker.entry.client.ip();
-        self.asker.errors.count(origin(self.hostgroup, Some(endpoint), self.want, client), error);
+        self.asker.errors.count(origin(self.hostgroup, Some(endpoint), self.want), client, error);
     }
     fn one_connect(&self) -> Instant {
         self.deadline.min(Instant::now() + self.limits.connect_timeout_server)
@@ -249,9 +248,9 @@ impl Search<'_> {
 }
 
 /// Whose error one is.
-pub fn origin(hostgroup: HostgroupId, endpoint: Option<&Endpoint>, want: &Want, client: IpAddr) -> Origin {
+pub fn origin(hostgroup: HostgroupId, endpoint: Option<&Endpoint>, want: &Want) -> Origin {
     let (user, schema) = (Arc::from(want.identity.user.as_str()), want.profile.schema.clone());
-    Origin { hostgroup, endpoint: endpoint.cloned(), user, client, schema }
+    Origin { hostgroup, endpoint: endpoint.cloned(), user, schema }
 }
 
 /// Whether a socket becomes readable within `time`.

@@ -1,4 +1,4 @@
-//! stats_mysql_errors: errors by server, user, client and code.
+//! stats_mysql_errors: errors by server, user, schema and code.
 //!
 //! Memory is bounded: of too many rows the half that was seen longest ago is forgotten.
 
@@ -25,8 +25,6 @@ pub struct Origin {
     pub endpoint: Option<Endpoint>,
     /// The client's user.
     pub user: Arc<str>,
-    /// The client.
-    pub client: IpAddr,
     /// The client's schema.
     pub schema: Option<Arc<str>>,
 }
@@ -36,6 +34,8 @@ struct Count {
     count: u64,
     first_seen: u64,
     last_seen: u64,
+    /// Whose the last one was.
+    client: IpAddr,
     last_error: Arc<str>,
 }
 
@@ -46,8 +46,8 @@ type Counts = BTreeMap<(Origin, u16), Count>;
 pub struct Errors(Mutex<Counts>);
 
 impl Errors {
-    /// Counts an error.
-    pub fn count(&self, origin: Origin, error: &SqlError) {
+    /// Counts an error that a client has met. Clients of one user share a row, as in ProxySQL.
+    pub fn count(&self, origin: Origin, client: IpAddr, error: &SqlError) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
         let message = &error.message;
         let last_error = Arc::from(start(message));
@@ -55,13 +55,13 @@ impl Errors {
         let key = (origin, error.code);
         if let Some(known) = counts.get_mut(&key) {
             known.count += 1;
-            (known.last_seen, known.last_error) = (now, last_error);
+            (known.last_seen, known.client, known.last_error) = (now, client, last_error);
             return;
         }
         if counts.len() >= MOST {
             forget_half(&mut counts);
         }
-        counts.insert(key, Count { count: 1, first_seen: now, last_seen: now, last_error });
+        counts.insert(key, Count { count: 1, first_seen: now, last_seen: now, client, last_error });
     }
     /// Rows of stats_mysql_errors.
     pub fn rows(&self) -> Vec<Vec<Value>> {
@@ -108,7 +108,7 @@ fn rows(counts: &Counts) -> Vec<Vec<Value>> {
             text(host),
             Value::Int(port.into()),
             text(&origin.user),
-            Value::Text(origin.client.to_string()),
+            Value::Text(count.client.to_string()),
             text(origin.schema.as_deref().unwrap_or_default()),
             Value::Int((*code).into()),
             number(count.count),
@@ -125,12 +125,13 @@ mod tests {
     use super::*;
     use std::net::Ipv4Addr;
 
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
     fn origin(user: &str) -> Origin {
         Origin {
             hostgroup: 3,
             endpoint: Some(Endpoint::new("db", 3306)),
             user: user.into(),
-            client: Ipv4Addr::LOCALHOST.into(),
             schema: Some("shop".into()),
         }
     }
@@ -138,11 +139,12 @@ mod tests {
     #[test]
     fn errors_add_up_and_the_last_text_counts() {
         let errors = Errors::default();
-        for text in ["one", "two"] {
-            errors.count(origin("app"), &SqlError::new(1062, "23000", text));
+        for (text, client) in [("one", [10, 0, 0, 1]), ("two", [127, 0, 0, 1])] {
+            errors.count(origin("app"), client.into(), &SqlError::new(1062, "23000", text));
         }
         errors.count(
             Origin { endpoint: None, schema: None, ..origin("app") },
+            CLIENT,
             &SqlError::new(9001, "HY000", "x"),
         );
         let rows = errors.take_rows();
@@ -165,7 +167,7 @@ mod tests {
         let errors = Errors::default();
         for number in 0..3 * MOST {
             let text = "é".repeat(MESSAGE);
-            errors.count(origin(&number.to_string()), &SqlError::new(1064, "42000", text));
+            errors.count(origin(&number.to_string()), CLIENT, &SqlError::new(1064, "42000", text));
         }
         let rows = errors.rows();
         assert!(rows.len() > MOST / 2 && rows.len() <= MOST, "{}", rows.len());
@@ -178,7 +180,8 @@ mod tests {
         let mut counts = Counts::new();
         for number in 0..MOST as u64 {
             let seen = number % 7;
-            let count = Count { count: 1, first_seen: 0, last_seen: seen, last_error: "".into() };
+            let count =
+                Count { count: 1, first_seen: 0, last_seen: seen, client: CLIENT, last_error: "".into() };
             counts.insert((origin(&number.to_string()), 1), count);
         }
         forget_half(&mut counts);

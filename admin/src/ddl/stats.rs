@@ -61,7 +61,7 @@ macro_rules! errors {
     first_seen INTEGER NOT NULL,
     last_seen INTEGER NOT NULL,
     last_error VARCHAR NOT NULL DEFAULT '',
-    PRIMARY KEY (hostgroup, hostname, port, username, client_address, schemaname, errno)
+    PRIMARY KEY (hostgroup, hostname, port, username, schemaname, errno)
 )"
         )
     };
