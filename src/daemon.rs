@@ -18,7 +18,7 @@ use crate::ports;
 use crate::process::{Certificate, Process};
 use crate::runtime::{AllListeners, DaemonRuntime, monitor_tables, runtime_tables};
 use crate::session::{Sessions, start_sweeper};
-use crate::stats::{self, history};
+use crate::stats::{self, Sources, history};
 use admin::history::History;
 use admin::{Admin, Start, Variables};
 use crossbeam_channel::Sender;
@@ -26,7 +26,6 @@ use sqlite_server::SqliteServer;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 use wire::CapabilityFlags;
@@ -163,23 +162,28 @@ impl Daemon {
         if options.monitor {
             self.monitoring = Some(self.start_monitoring(config)?);
         }
-        self.start_history(datadir, config)?;
         let monitor = self.monitoring.as_ref().map(|(monitor, _)| monitor);
         let registry = self.sessions.registry();
         self.sweeper = Some(start_sweeper(Arc::clone(registry), Arc::clone(config))?);
         self.keeper = Some(start_keeper(Arc::clone(&self.backends))?);
-        let counted = stats::tables(&stats::Sources {
-            config,
-            backends: &self.backends,
-            sessions: &self.sessions,
-            statistics: &self.statistics,
-            dns: &self.dns,
-            monitor,
+        let sources = Sources {
+            config: Arc::clone(config),
+            backends: Arc::clone(&self.backends),
+            sessions: Arc::clone(&self.sessions),
+            statistics: Arc::clone(&self.statistics),
+            dns: Arc::clone(&self.dns),
+            monitor: monitor.cloned(),
             refused: self.listeners.traffic.refused(),
-        });
+            servers_version: Arc::default(),
+        };
+        let counted = stats::tables(&sources);
         let tables = runtime_tables(&self.backends, config).into_iter().chain(monitor_tables(monitor));
         for table in tables.chain(counted) {
             self.admin.register(table).map_err(part)?;
+        }
+        let history = self.open_history(datadir)?;
+        if let Some(history) = &history {
+            self.historian = Some(history::start(Arc::clone(history), sources.clone())?);
         }
         let listeners = &self.listeners;
         self.admin.attach(Arc::new(DaemonRuntime {
@@ -187,7 +191,8 @@ impl Daemon {
             backends: Arc::clone(&self.backends),
             listeners: Arc::clone(listeners),
             process: Process::new(Arc::clone(listeners), Arc::clone(registry), certificate, stop),
-            servers_version: AtomicU64::new(0),
+            sources,
+            history,
         }));
         self.admin.load_all().map_err(|error| StartError::Part(error.message))?;
         self.announce();
@@ -195,19 +200,18 @@ impl Daemon {
     }
 
     /// Without its file the daemon works all the same.
-    fn start_history(&mut self, datadir: &Path, config: &Arc<Config>) -> Result<(), StartError> {
+    fn open_history(&self, datadir: &Path) -> Result<Option<Arc<History>>, StartError> {
         let history = match History::open(datadir) {
             Ok(history) => Arc::new(history),
             Err(error) => {
                 log::warn!("{error}");
-                return Ok(());
+                return Ok(None);
             }
         };
         for table in history.tables() {
             self.admin.register(table).map_err(part)?;
         }
-        self.historian = Some(history::start(history, Arc::clone(config), Arc::clone(&self.sessions))?);
-        Ok(())
+        Ok(Some(history))
     }
 
     fn start_monitoring(&self, config: &Arc<Config>) -> Result<(Arc<Monitor>, Dispatcher), StartError> {

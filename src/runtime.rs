@@ -9,13 +9,17 @@ use crate::pool::Backends;
 use crate::ports;
 use crate::process::Process;
 use crate::rules::RuleSet;
+use crate::stats::history::save_digests;
+use crate::stats::{self, Sources};
+use admin::history::History;
 use admin::rows::QueryRuleRow;
 use admin::{
     ConfigSet, LiveTable, ProcessCommand, Published, Runtime, SavedServers, Schema, Value, Variables, ddl,
+    failed,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use wire::SqlError;
 use wire::service::Address;
 
@@ -29,8 +33,10 @@ pub struct DaemonRuntime {
     pub listeners: Arc<AllListeners>,
     /// Process commands.
     pub process: Process,
-    /// How often servers were published.
-    pub servers_version: AtomicU64,
+    /// The parts that count.
+    pub sources: Sources,
+    /// Where figures are kept over time, if it could be opened.
+    pub history: Option<Arc<History>>,
 }
 
 /// The daemon's three services; the SQLite3 server's is absent without `--sqlite3-server`.
@@ -79,7 +85,7 @@ impl Runtime for DaemonRuntime {
             ConfigSet::Servers(servers) => {
                 self.config.set_ssl_params(&servers.ssl_params);
                 let ignored = self.backends.update(|hostgroups| hostgroups.load(&servers));
-                self.servers_version.fetch_add(1, Ordering::Relaxed);
+                self.sources.servers_version.fetch_add(1, Ordering::Relaxed);
                 ignored.iter().for_each(|line| log::warn!("LOAD MYSQL SERVERS: {line}"));
                 Ok(Published { ignored })
             }
@@ -116,7 +122,20 @@ impl Runtime for DaemonRuntime {
     }
 
     fn servers_version(&self) -> u64 {
-        self.servers_version.load(Ordering::Relaxed)
+        self.sources.servers_version.load(Ordering::Relaxed)
+    }
+
+    fn save_digests(&self) -> Result<u64, SqlError> {
+        let history = self.history.as_ref().ok_or_else(|| {
+            failed("there is no stats_history: its file could not be opened at the start, as the log says")
+        })?;
+        save_digests(history, &self.sources.statistics).map_err(|error| {
+            failed(format!("nothing was saved, digests are counted on: stats_history: {error}"))
+        })
+    }
+
+    fn metrics(&self) -> String {
+        stats::metrics(&self.sources)
     }
 }
 

@@ -208,11 +208,92 @@ fn the_history_has_samples_that_outlast_a_restart() {
 }
 
 #[test]
+fn digests_move_to_the_history() {
+    let server = start_server(&[]);
+    let (proxy, mut admin) = start_proxy(server.port_of("sqliteserver").unwrap(), &[]);
+    let mut client = client(&proxy);
+    (0..3).for_each(|number| client.query_drop(format!("SELECT {number}")).unwrap());
+    let counted = "(SELECT * FROM stats_mysql_query_digest WHERE digest_text = 'SELECT ?')";
+    becomes(&mut admin, "count_star", counted, "3");
+    let digests: u64 = admin.query_first("SELECT COUNT(*) FROM stats_mysql_query_digest").unwrap().unwrap();
+    admin.query_drop("SAVE MYSQL DIGEST TO DISK").unwrap();
+    assert_eq!(admin.affected_rows(), digests);
+    assert_eq!(rows(&mut admin, "count_star", "stats_mysql_query_digest"), "", "they are not counted twice");
+    let saved = "SELECT COUNT(*) = 1 AND SUM(count_star) = 3 AND MIN(dump_time) >= MAX(last_seen) \
+                 FROM stats_history.history_mysql_query_digest WHERE digest_text = 'SELECT ?'";
+    eventually(&mut admin, saved);
+    client.query_drop("SELECT 7").unwrap();
+    becomes(&mut admin, "count_star", counted, "1");
+    admin.query_drop("SET admin-stats_mysql_query_digest_to_disk = 1").unwrap();
+    admin.query_drop("LOAD ADMIN VARIABLES TO RUNTIME").unwrap();
+    let all = "SELECT SUM(count_star) = 4 FROM history_mysql_query_digest WHERE digest_text = 'SELECT ?'";
+    eventually(&mut admin, all);
+    drop(admin);
+    let proxy = proxy.restart(program(), &["--no-monitor"]);
+    eventually(&mut connect(proxy.admin_port, "stats", "stats"), all);
+}
+
+#[test]
+fn the_history_has_the_connection_pool() {
+    let server = start_server(&[]);
+    let port = server.port_of("sqliteserver").unwrap();
+    let (_proxy, mut admin) = start_proxy(port, &["admin-stats_mysql_connection_pool=1"]);
+    let sampled = format!(
+        "SELECT COUNT(*) >= 2 FROM history_stats_mysql_connection_pool WHERE hostgroup = 0 AND srv_host = '127.0.0.1' \
+         AND srv_port = {port} AND status = 'ONLINE' AND timestamp > 1500000000"
+    );
+    eventually(&mut admin, &sampled);
+}
+
+#[test]
+fn metrics_are_the_figures_of_the_tables() {
+    let server = start_server(&[]);
+    let port = server.port_of("sqliteserver").unwrap();
+    let (proxy, mut admin) = start_proxy(port, &[]);
+    let mut client = client(&proxy);
+    for _ in 0..2 {
+        client.query_drop("SELECT nonsense FROM nowhere").unwrap_err();
+    }
+    becomes(&mut admin, "count_star", "(SELECT * FROM stats_mysql_errors WHERE errno = 1045)", "2");
+    eventually(&mut admin, "SELECT ConnFree FROM stats_mysql_connection_pool");
+    let queries = rows(&mut admin, "Queries", "stats_mysql_connection_pool");
+    let address = format!("endpoint=\"127.0.0.1:{port}\",hostgroup=\"0\"");
+    let error = format!("hostgroup=\"0\",address=\"127.0.0.1\",port=\"{port}\",code=\"1045\"");
+    let mut expected = vec![
+        "proxysql_client_connections_total{status=\"created\"} 1".to_owned(),
+        "proxysql_server_connections_connected 1".to_owned(),
+        format!("proxysql_connpool_conns{{{address},status=\"free\"}} 1"),
+        format!("proxysql_connpool_conns_queries_total{{{address}}} {queries}"),
+        format!("proxysql_mysql_error_total{{{error}}} 2"),
+    ];
+    for (variable, metric) in [
+        ("Questions", "proxysql_questions_total"),
+        ("Servers_table_version", "proxysql_servers_table_version_total"),
+    ] {
+        let of = format!("(SELECT * FROM stats_mysql_global WHERE Variable_Name = '{variable}')");
+        let value = rows(&mut admin, "Variable_Value", &of);
+        assert_ne!(value, "0", "{variable}");
+        expected.push(format!("{metric} {value}"));
+    }
+    let mut reader = connect(proxy.admin_port, "stats", "stats");
+    let text: String = reader.query_first("SHOW PROMETHEUS METRICS").unwrap().unwrap();
+    for line in expected {
+        assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
+    }
+    // Both loads are counted: that of the start, and ours.
+    let version =
+        "SELECT Variable_Value = 2 FROM stats_mysql_global WHERE Variable_Name = 'Servers_table_version'";
+    eventually(&mut admin, version);
+}
+
+#[test]
 fn a_history_that_cannot_be_opened_does_not_keep_the_daemon_from_starting() {
     let datadir = tempfile::tempdir().unwrap();
     std::fs::write(datadir.path().join("pointsman_stats.db"), "no database at all. ".repeat(300)).unwrap();
     let daemon = Daemon::start_in(datadir, program(), &["--no-monitor"]);
     let mut admin = connect(daemon.admin_port, "admin", "admin");
     admin.query_drop("SELECT * FROM system_cpu").unwrap_err();
+    let error = admin.query_drop("SAVE MYSQL DIGEST TO DISK").unwrap_err().to_string();
+    assert!(error.contains("no stats_history"), "{error}");
     assert_eq!(daemon.log().matches("pointsman_stats.db").count(), 1, "{}", daemon.log());
 }

@@ -1,10 +1,14 @@
 //! How figures were over time: a database of its own beside the configuration, shown in the schema `stats_history`.
 //!
-//! A table holds samples of the last days. From these come one row for each hour, and from those one for each day: the average of
+//! A table of samples holds those of the last days. From these come one row for each hour, and from those one for each day: the average of
 //! what goes up and down, the last of what only grows.
+
+mod records;
 
 use crate::{LiveTable, Schema, StoreError, Value};
 use parking_lot::Mutex;
+use records::RECORDS;
+pub use records::{CONNECTION_POOL, QUERY_DIGEST, RecordTable};
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, params_from_iter};
 use std::path::Path;
@@ -115,7 +119,8 @@ impl History {
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA max_page_count = {PAGES};"
         ))
         .map_err(explain)?;
-        for ddl in TABLES.iter().flat_map(|table| table.ddl) {
+        let records = RECORDS.iter().map(|table| table.ddl);
+        for ddl in TABLES.iter().flat_map(|table| table.ddl).chain(records) {
             let create = ddl.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
             conn.execute_batch(&create).map_err(explain)?;
         }
@@ -150,13 +155,15 @@ impl History {
                     transaction.execute(&format!("DELETE FROM {name} WHERE timestamp < ?1"), [now - kept])?;
                 }
             }
+            RECORDS.iter().try_for_each(|table| table.forget(&transaction, now))?;
             transaction.commit()
         };
         work().map_err(|error: rusqlite::Error| error.to_string())
     }
     /// The tables of the schema `stats_history`.
     pub fn tables(self: &Arc<Self>) -> Vec<LiveTable> {
-        let all = TABLES.iter().flat_map(|table| table.names.into_iter().zip(table.ddl));
+        let records = RECORDS.iter().map(|table| (table.name, table.ddl));
+        let all = TABLES.iter().flat_map(|table| table.names.into_iter().zip(table.ddl)).chain(records);
         let live = |(name, ddl)| {
             let history = Arc::clone(self);
             LiveTable { name, schema: Schema::History, ddl, rows: Arc::new(move || history.rows(name)) }
@@ -166,10 +173,11 @@ impl History {
     fn rows(&self, table: &str) -> Vec<Vec<Value>> {
         let read = || {
             let conn = self.0.lock();
-            let mut select = conn.prepare(&format!("SELECT * FROM {table} ORDER BY timestamp"))?;
+            let mut select = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1"))?;
             let count = select.column_count();
             let cell = |cell| match cell {
                 Cell::Integer(value) => Value::Int(value),
+                Cell::Text(value) => Value::Text(value),
                 _ => Value::Null,
             };
             let row = |row: &rusqlite::Row<'_>| (0..count).map(|at| row.get(at).map(cell)).collect();

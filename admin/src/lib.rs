@@ -171,6 +171,10 @@ pub trait Runtime: Send + Sync {
     fn servers_to_save(&self) -> SavedServers;
     /// How often servers were published.
     fn servers_version(&self) -> u64;
+    /// SAVE MYSQL DIGEST TO DISK: moves stats_mysql_query_digest to `stats_history`. Returns how many rows there were.
+    fn save_digests(&self) -> Result<u64, SqlError>;
+    /// SHOW PROMETHEUS METRICS: what is counted, in Prometheus' text format.
+    fn metrics(&self) -> String;
 }
 
 /// Which configuration a start begins with: the database's where there is one, unless this says otherwise.

@@ -78,6 +78,13 @@ impl Entry {
         let Self { hostgroup, schema, user, client, digest, .. } = self;
         Key { hostgroup: *hostgroup, schema, user, client, digest: *digest }
     }
+    /// Memory that an entry takes, in bytes.
+    fn size_with(key: &Key<'_>, text: &[u8]) -> usize {
+        size_of::<Self>() + text.len() + key.schema.len() + key.user.len() + key.client.len()
+    }
+    fn size(&self) -> usize {
+        Self::size_with(&self.key(), &self.text)
+    }
     /// As the stats tables show it.
     fn row(&self) -> Vec<Value> {
         let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
@@ -169,7 +176,7 @@ impl Statistics {
         if let Some(entry) = known {
             return entry.counts.add(&counts);
         }
-        let size = size_of::<Entry>() + text.len() + key.schema.len() + key.user.len() + key.client.len();
+        let size = Entry::size_with(key, text);
         if shard.used + size <= self.memory {
             shard.used += size;
             shard.entries.insert_unique(hash, Entry::new(hash, key, text, counts), |entry| entry.hash);
@@ -192,11 +199,42 @@ impl Statistics {
         let copy = |shard: &Mutex<Shard>| shard.lock().entries.iter().cloned().collect::<Vec<_>>();
         self.shards.iter().flat_map(copy).map(|entry| entry.row()).collect()
     }
-    /// The same, cleared: an execution is in what is returned, or in what is counted from then on.
+    /// The same, cleared.
     pub fn take_rows(&self) -> Vec<Vec<Value>> {
-        let taken: Vec<_> = self.shards.iter().map(|shard| std::mem::take(&mut *shard.lock())).collect();
+        self.take().rows()
+    }
+    /// Takes all that was counted: an execution is in what is returned, or in what is counted from then on.
+    pub fn take(&self) -> Taken {
+        let taken = self.shards.iter().map(|shard| std::mem::take(&mut *shard.lock())).collect();
         self.full.store(false, Ordering::Relaxed);
-        taken.iter().flat_map(|shard| shard.entries.iter().map(Entry::row)).collect()
+        Taken(taken)
+    }
+    /// Puts back what was taken, beside what was counted since; what there is no memory for any more is lost.
+    pub fn put_back(&self, taken: Taken) {
+        for (shard, taken) in self.shards.iter().zip(taken.0) {
+            let mut shard = shard.lock();
+            for entry in taken.entries {
+                let known = shard.entries.find_mut(entry.hash, |known| known.key() == entry.key());
+                let size = entry.size();
+                if let Some(known) = known {
+                    known.counts.first_seen = known.counts.first_seen.min(entry.counts.first_seen);
+                    known.counts.add(&entry.counts);
+                } else if shard.used + size <= self.memory {
+                    shard.used += size;
+                    shard.entries.insert_unique(entry.hash, entry, |entry| entry.hash);
+                }
+            }
+        }
+    }
+}
+
+/// What was counted up to a moment.
+pub struct Taken(Vec<Shard>);
+
+impl Taken {
+    /// Rows of stats_mysql_query_digest.
+    pub fn rows(&self) -> Vec<Vec<Value>> {
+        self.0.iter().flat_map(|shard| shard.entries.iter().map(Entry::row)).collect()
     }
 }
 
@@ -243,6 +281,45 @@ mod tests {
         assert_eq!(ints(&rows[0], 9..14), [40, 10, 30, 5, 3]);
         let seen = ints(&rows[0], 7..9);
         assert!(seen[0] > 1_500_000_000 && seen[1] >= seen[0], "{seen:?}");
+    }
+
+    #[test]
+    fn what_was_put_back_is_as_if_it_had_not_been_taken() {
+        let statistics = Statistics::default();
+        let other = Key { digest: 0xAC, ..KEY };
+        statistics.count(&KEY, b"SELECT ?", &sample(30, 0, 2));
+        statistics.count(&other, b"SELECT 2", &sample(1, 0, 0));
+        let taken = statistics.take();
+        assert_eq!((taken.rows().len(), statistics.rows().len()), (2, 0));
+        statistics.count(&KEY, b"SELECT ?", &sample(10, 5, 1));
+        statistics.put_back(taken);
+        let mut rows = statistics.rows();
+        rows.sort_by_key(|row| ints(row, 6..7));
+        assert_eq!(rows.len(), 2);
+        assert_eq!(ints(&rows[1], 6..7), [2]);
+        assert_eq!(ints(&rows[1], 9..14), [40, 10, 30, 5, 3]);
+        let used = statistics.memory();
+        statistics.take();
+        statistics.count(&KEY, b"SELECT ?", &sample(1, 0, 0));
+        statistics.count(&other, b"SELECT 2", &sample(1, 0, 0));
+        assert_eq!(statistics.memory(), used);
+    }
+
+    #[test]
+    fn what_is_put_back_keeps_to_the_memory() {
+        let statistics = Statistics::with_memory(SHARDS * 1_000);
+        let fill = |from: u64| {
+            for digest in from..from + 1_000 {
+                statistics.count(&Key { digest, ..KEY }, &[b'x'; 200], &sample(1, 0, 0));
+            }
+        };
+        fill(0);
+        let taken = statistics.take();
+        fill(1_000);
+        let full = statistics.rows().len();
+        statistics.put_back(taken);
+        assert!(statistics.memory() <= SHARDS * 1_000);
+        assert!(statistics.rows().len() < full + SHARDS);
     }
 
     #[test]

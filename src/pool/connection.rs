@@ -4,6 +4,7 @@ use super::identity::Identity;
 use super::peer::Peer;
 use super::profile::Profile;
 use super::statement_cache::StatementCache;
+use super::work::Work;
 use crate::hostgroups::{Endpoint, HostgroupId};
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;
@@ -24,6 +25,9 @@ pub struct Shared {
     pub endpoint: Endpoint,
     /// Where its traffic is counted.
     pub counters: Arc<Counters>,
+    /// Where is counted what goes on in all pools.
+    pub work: Arc<Work>,
+    opened: AtomicBool,
     retired: AtomicBool,
     socket: OnceLock<Socket>,
     peer: OnceLock<Arc<Peer>>,
@@ -31,15 +35,21 @@ pub struct Shared {
 
 impl Shared {
     /// Of a connection that is not open yet.
-    pub fn new(hostgroup: HostgroupId, endpoint: Endpoint, counters: Arc<Counters>) -> Self {
+    pub fn new(hostgroup: HostgroupId, endpoint: Endpoint, counters: Arc<Counters>, work: Arc<Work>) -> Self {
         Self {
             hostgroup,
             endpoint,
             counters,
+            work,
+            opened: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             socket: OnceLock::new(),
             peer: OnceLock::new(),
         }
+    }
+    /// The connection is open.
+    pub fn set_opened(&self) {
+        self.opened.store(true, Ordering::Relaxed);
     }
     /// Marks the connection: it may finish what it does, and is then destroyed.
     pub fn retire(&self) {
@@ -67,6 +77,14 @@ impl Shared {
         self.retire();
         if let Some(socket) = self.socket.get() {
             socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if *self.opened.get_mut() {
+            self.work.closed();
         }
     }
 }

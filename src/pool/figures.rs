@@ -10,18 +10,26 @@ use std::time::{Duration, Instant};
 
 /// One server in one hostgroup.
 pub struct ServerFigures {
-    hostgroup: HostgroupId,
-    endpoint: Endpoint,
-    status: ServerStatus,
+    /// Hostgroup.
+    pub hostgroup: HostgroupId,
+    /// Server.
+    pub endpoint: Endpoint,
+    /// Its status there.
+    pub status: ServerStatus,
     /// Connections in use.
     pub used: usize,
     /// Connections in the pool.
     pub free: usize,
-    connected: u64,
-    failed: u64,
-    most_used: usize,
-    traffic: Traffic,
-    latency: Duration,
+    /// Connections that were opened.
+    pub connected: u64,
+    /// Connections that could not be opened.
+    pub failed: u64,
+    /// The most that were in use at once.
+    pub most_used: usize,
+    /// Commands and their answers.
+    pub traffic: Traffic,
+    /// What its pings take.
+    pub latency: Duration,
 }
 
 impl ServerFigures {
@@ -49,9 +57,12 @@ impl ServerFigures {
 /// One hostgroup, as its statements found it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HostgroupFigures {
-    hostgroup: HostgroupId,
-    given_out: u64,
-    waits: Waits,
+    /// Hostgroup.
+    pub hostgroup: HostgroupId,
+    /// How often a connection, or the right to open one, was given out.
+    pub given_out: u64,
+    /// Waits for its servers.
+    pub waits: Waits,
 }
 
 impl HostgroupFigures {

@@ -4,6 +4,7 @@ use super::connection::{Connection, Counters, Shared, Traffic, Trash};
 use super::peer::Peer;
 use super::profile::Want;
 use super::throttle::Throttle;
+use super::work::{Done, Work};
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Policy, Recovery, ServerStatus, Unavailable};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -182,6 +183,8 @@ pub struct Totals {
     pub found: u64,
     /// Of these, those for which there was no server, or no room at any.
     pub refused: u64,
+    /// Of these, those for which too many connections had been opened within the second.
+    pub delayed: u64,
     /// Connections that sessions took back which they had used last.
     pub reclaimed: u64,
     /// Connections that came back into a pool.
@@ -196,6 +199,8 @@ pub struct Totals {
     pub sent: u64,
     /// Bytes of answers.
     pub received: u64,
+    /// What was done on connections.
+    pub done: Done,
 }
 
 /// Placement and pools. Connections that must be closed are handed out through `trash` parameters, to be closed
@@ -206,6 +211,7 @@ pub struct Inner<T> {
     pub(super) pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
     next_id: u64,
     throttle: Throttle,
+    work: Arc<Work>,
     /// Without what the pools know themselves.
     pub(super) totals: Totals,
     /// [`ServerPool::given_out`] of pools that are gone.
@@ -230,6 +236,7 @@ impl<T> Default for Inner<T> {
             pools: BTreeMap::new(),
             next_id: 0,
             throttle: Throttle::default(),
+            work: Arc::default(),
             totals: Totals::default(),
             given_out: BTreeMap::new(),
             ending: false,
@@ -284,6 +291,7 @@ impl<T> Inner<T> {
             return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
         }
         if !throttle.permits(hostgroup, now, opening.per_second) {
+            totals.delayed += 1;
             return Err(refuse(Unavailable::Throttled, totals));
         }
         throttle.note(hostgroup, now);
@@ -293,7 +301,8 @@ impl<T> Inner<T> {
         {
             trash.push(oldest.connection);
         }
-        let shared = Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters));
+        let shared =
+            Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters), Arc::clone(&self.work));
         Ok(Acquired::Open(pool.occupy(id, Arc::new(shared), policy), row.use_ssl))
     }
     /// Counts a connection that was opened; a server that was tried although shunned is back, `everywhere` or in its hostgroup.
@@ -302,6 +311,7 @@ impl<T> Inner<T> {
         if let Some(pool) = self.pool(slot) {
             pool.connected += 1;
         }
+        slot.shared.set_opened();
         self.totals.opened += 1;
         Connected { closed: self.closed, back }
     }
@@ -523,7 +533,7 @@ impl<T> Inner<T> {
     }
     /// What has happened so far.
     pub fn totals(&self) -> Totals {
-        let mut totals = self.totals;
+        let mut totals = Totals { done: self.work.done(), ..self.totals };
         for pool in self.pools.values().flat_map(BTreeMap::values) {
             totals.held += pool.held() as u64;
             totals.add(pool.counters.traffic());

@@ -165,12 +165,13 @@ impl Lease {
         self.connection.shared.is_retired()
     }
     /// Counts one command and its answer, in bytes.
-    pub fn count(&mut self, sent: u64, received: u64) {
+    pub fn count(&mut self, command: Command, sent: u64, received: u64) {
         let Connection { usage: Usage { traffic, .. }, shared, .. } = &mut *self.connection;
         traffic.queries += 1;
         traffic.sent += sent;
         traffic.received += received;
         shared.counters.count(sent, received);
+        shared.work.sent(command);
     }
     /// The id it is used under: by it the same connection can be had again ([`Backends::reclaim`]).
     pub fn id(&self) -> u64 {
@@ -207,6 +208,7 @@ impl Lease {
         let Connection { transport, profile, shared, .. } = &mut *self.connection;
         let way = profile.way_to(wanted, transport);
         let requests = way.requests();
+        shared.work.sent_all(&requests);
         let mut answers = transport.exchange(&requests, OWN_ANSWER, deadline)?.into_iter();
         if way.set.is_some()
             && let Some(Err(error)) = answers.next()
@@ -233,7 +235,7 @@ impl Lease {
     /// reports on the session, and with some servers the character set and sql_mode of the login and the schema, so these
     /// are set again: as for a session that has logged in with `collation`. init_connect comes before all that.
     pub fn reset(&mut self, collation: u16, deadline: Instant) -> Result<(), WireError> {
-        let Connection { transport, profile, statements, init_connect, .. } = &mut *self.connection;
+        let Connection { transport, profile, statements, init_connect, shared, .. } = &mut *self.connection;
         let fresh = profile.after_reset(collation);
         let login = fresh.login_statement(transport);
         transport.tracking.iter_mut().for_each(Notices::reset);
@@ -247,6 +249,7 @@ impl Lease {
         requests.push((Command::COM_QUERY, login.as_bytes()));
         requests.extend(fresh.schema.iter().map(|schema| (Command::COM_INIT_DB, schema.as_bytes())));
         statements.clear();
+        shared.work.sent_all(&requests);
         for answer in transport.exchange(&requests, OWN_ANSWER, deadline)? {
             transport.note_autocommit(&answer?);
         }

@@ -25,6 +25,7 @@ mod tests;
 mod throttle;
 mod variables;
 mod waiters;
+mod work;
 
 pub use figures::{HostgroupFigures, ServerFigures};
 pub use free::FreeConnection;

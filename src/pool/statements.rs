@@ -12,9 +12,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
-use wire::WireError;
 use wire::backend::Backend;
 use wire::tracker::Prepared;
+use wire::{Command, WireError};
 
 /// The table of texts is searched for texts that are gone when it has grown to this, or to twice what was left last time.
 const FIRST_SWEEP: usize = 64;
@@ -80,6 +80,21 @@ pub struct StatementTexts {
     hasher: RandomState,
 }
 
+/// How many statements are prepared: of texts that some client has open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StatementFigures {
+    /// Texts.
+    pub texts: u64,
+    /// Statements that clients have open.
+    pub of_clients: u64,
+    /// Statements on server connections.
+    pub of_servers: u64,
+    /// Texts that are prepared on some server connection.
+    pub texts_of_servers: u64,
+    /// The number of the text that came last.
+    pub last_id: u64,
+}
+
 #[derive(Default)]
 struct Known {
     by_hash: HashMap<u64, Vec<Weak<StatementText>>>,
@@ -104,6 +119,22 @@ impl StatementTexts {
             same_hash.push(Arc::downgrade(&text));
             text
         })
+    }
+    /// How many there are.
+    pub fn figures(&self) -> StatementFigures {
+        let known = self.known.lock();
+        let mut figures = StatementFigures { last_id: known.last_id, ..StatementFigures::default() };
+        for text in known.by_hash.values().flatten() {
+            // As in the rows: sessions hold a text; connections, and the table here, know of it.
+            let (sessions, connections) = (text.strong_count(), text.weak_count().saturating_sub(1));
+            if sessions > 0 {
+                figures.texts += 1;
+                figures.of_clients += sessions as u64;
+                figures.of_servers += connections as u64;
+                figures.texts_of_servers += u64::from(connections > 0);
+            }
+        }
+        figures
     }
     /// Rows of stats_mysql_prepared_statements_info: by when they were prepared first.
     pub fn rows(&self, options: &Options) -> Vec<Vec<Value>> {
@@ -151,6 +182,8 @@ impl Connection<Backend> {
         let there = self.profile.way_to(&moment, &self.transport);
         let back = moment.way_to(&self.profile, &self.transport);
         let (there, back) = (there.requests(), back.requests());
+        let prepare = [(Command::COM_STMT_PREPARE, &*text.sql)];
+        [&there[..], &prepare, &back].into_iter().for_each(|requests| self.shared.work.sent_all(requests));
         let statement = self.transport.prepare(&there, &text.sql, &back, deadline)?;
         self.statements.add(text, statement, caller, limits.max_stmts_per_connection);
         Ok(statement)
@@ -160,6 +193,7 @@ impl Connection<Backend> {
     pub fn queue_closes(&mut self) {
         for id in self.statements.take_closing() {
             self.transport.channel.queue_raw(&wire::statement::close(id));
+            self.shared.work.statement_closed();
         }
     }
 }
@@ -211,9 +245,13 @@ mod tests {
         let expected =
             [&[Value::Int(1), text("shop"), text(""), digest], &numbers[..], &[text("SELECT ?, 2")]];
         assert_eq!(texts.rows(&options), [expected.concat()]);
+        let figures =
+            StatementFigures { texts: 1, of_clients: 2, of_servers: 3, texts_of_servers: 1, last_id: 1 };
+        assert_eq!(texts.figures(), figures);
         caches[0].clear();
         assert_eq!(texts.rows(&options)[0][5], Value::Int(2));
         drop(sessions);
         assert!(texts.rows(&options).is_empty());
+        assert_eq!(texts.figures(), StatementFigures { last_id: 1, ..StatementFigures::default() });
     }
 }

@@ -8,7 +8,7 @@ use admin::Variables;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::attributes;
-use wire::channel::{Channel, RawCommand};
+use wire::channel::{Channel, RawCommand, Traffic};
 use wire::socket::Socket;
 use wire::version::is_mariadb;
 use wire::{Command, SqlError, WireError};
@@ -114,8 +114,8 @@ impl Session<'_> {
         let id = argument.first_chunk().map(|id| self.statements.meant(u32::from_le_bytes(*id)));
         id.and_then(|id| self.statements.text(id)).unwrap_or_default()
     }
-    /// The command has ended; the entry says what is so until the next.
-    pub fn finish(&mut self) {
+    /// The command has ended; the entry says what is so until the next. `traffic` is what went over the client's connection.
+    pub fn finish(&mut self, traffic: Traffic) {
         let now = self.ended.take().unwrap_or_else(Instant::now);
         let profile = &self.want.profile;
         let changed = self.idle_limit.follow(profile, &self.socket);
@@ -125,6 +125,7 @@ impl Session<'_> {
                 activity.schema.clone_from(&profile.schema);
             }
             activity.status = self.status;
+            activity.traffic = traffic;
             activity.transaction = in_transaction.then(|| activity.transaction.unwrap_or(now));
             if self.lease.is_none() {
                 activity.peer = None;

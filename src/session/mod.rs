@@ -47,7 +47,8 @@ use admission::Admission;
 pub use kill::unknown_thread;
 use local::Answer;
 use parking_lot::Mutex;
-pub use processlist::{global_rows, processlist_rows, users_rows};
+use processlist::global_figures;
+pub use processlist::{processlist_rows, users_rows};
 use registry::Registered;
 use registry::count;
 pub use registry::{Ending, Entry, Registry};
@@ -105,9 +106,10 @@ impl Sessions {
     pub fn commands_rows(&self) -> Vec<Vec<admin::Value>> {
         self.registry.commands.rows()
     }
-    /// Rows of stats_mysql_global. `refused`: clients that came when there were mysql-max_connections.
-    pub fn global_rows(&self, refused: u64) -> Vec<Vec<admin::Value>> {
-        global_rows(&self.registry, &self.backends, self.uptime(), refused)
+    /// Names and numbers of stats_mysql_global. `refused`: clients that came when there were mysql-max_connections.
+    pub fn global_figures(&self, refused: u64) -> Vec<(&'static str, u64)> {
+        let sources = (&*self.registry, &*self.backends, &self.texts);
+        global_figures(sources, self.uptime(), refused)
     }
     /// Prepared statements that sessions have open.
     pub fn statement_texts(&self) -> &StatementTexts {
@@ -137,8 +139,9 @@ impl Sessions {
         let new = |login: Box<Login>| Session::new(self, socket, Arc::clone(registered), &login);
         let mut session = login.take().and_then(new);
         let Some(session) = &mut session else { return };
-        session.finish();
+        session.finish(client.traffic());
         let outcome = converse(client, session, &self.config, options, accounts);
+        registered.entry.activity().traffic = client.traffic();
         session.clean_up();
         outcome.unwrap_or_else(|error| failed(&error));
     }
@@ -223,7 +226,7 @@ fn converse(
         if let Step::Answer(answer) = &step {
             session.note_answer(answer);
         }
-        session.finish();
+        session.finish(client.traffic());
         if !conclude(client, session, step)? {
             return Ok(());
         }

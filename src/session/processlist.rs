@@ -5,7 +5,7 @@ use super::registry::{Activity, Entry, Registry};
 use super::state::TRANSACTION;
 use crate::config::Config;
 use crate::json;
-use crate::pool::Backends;
+use crate::pool::{Backends, StatementTexts};
 use admin::Value;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -96,21 +96,22 @@ pub fn users_rows(registry: &Registry, config: &Config) -> Vec<Vec<Value>> {
     rows.into_iter().map(row).collect()
 }
 
-/// Rows of stats_mysql_global. `refused`: clients that came when there were mysql-max_connections.
-pub fn global_rows(
-    registry: &Registry,
-    backends: &Backends,
+/// Names and numbers of stats_mysql_global. `refused`: clients that came when there were mysql-max_connections.
+pub fn global_figures(
+    (registry, backends, texts): (&Registry, &Backends, &StatementTexts),
     uptime: Duration,
     refused: u64,
-) -> Vec<Vec<Value>> {
+) -> Vec<(&'static str, u64)> {
     let Registry { counters, commands, .. } = registry;
     let pools = backends.totals();
+    let statements = texts.figures();
+    let frontends = registry.traffic();
     let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let entries = registry.entries();
     let how_many = |wanted: fn(&Activity) -> bool| {
         entries.iter().filter(|entry| wanted(&entry.activity())).count() as u64
     };
-    let rows = [
+    vec![
         ("ProxySQL_Uptime", uptime.as_secs()),
         ("Active_Transactions", how_many(|activity| activity.transaction.is_some())),
         ("Client_Connections_aborted", read(&counters.aborted)),
@@ -120,9 +121,16 @@ pub fn global_rows(
         ("Server_Connections_aborted", pools.failed),
         ("Server_Connections_connected", pools.held),
         ("Server_Connections_created", pools.opened),
+        ("Server_Connections_delayed", pools.delayed),
+        ("Com_autocommit", read(&counters.autocommits)),
         ("Com_commit", commands.of_kind(Kind::Commit)),
         ("Com_rollback", commands.of_kind(Kind::Rollback)),
+        ("Com_backend_init_db", pools.done.schemas),
+        ("Com_backend_stmt_close", pools.done.statements_closed),
+        ("Com_backend_stmt_execute", pools.done.executed),
+        ("Com_backend_stmt_prepare", pools.done.prepared),
         ("Com_frontend_init_db", commands.of_command(Command::COM_INIT_DB)),
+        ("Com_frontend_set_names", read(&counters.set_names)),
         ("Com_frontend_stmt_close", commands.of_command(Command::COM_STMT_CLOSE)),
         ("Com_frontend_stmt_execute", commands.of_command(Command::COM_STMT_EXECUTE)),
         ("Com_frontend_stmt_prepare", commands.of_command(Command::COM_STMT_PREPARE)),
@@ -131,12 +139,22 @@ pub fn global_rows(
         ("Slow_queries", read(&counters.slow)),
         ("Queries_backends_bytes_recv", pools.received),
         ("Queries_backends_bytes_sent", pools.sent),
+        ("Queries_frontends_bytes_recv", frontends.received),
+        ("Queries_frontends_bytes_sent", frontends.sent),
         ("ConnPool_get_conn_failure", pools.refused),
         ("ConnPool_get_conn_immediate", pools.reclaimed),
         ("ConnPool_get_conn_success", pools.asked - pools.refused),
+        ("MyHGM_myconnpoll_destroy", pools.done.closed),
         ("MyHGM_myconnpoll_get", pools.asked),
         ("MyHGM_myconnpoll_get_ok", pools.found),
         ("MyHGM_myconnpoll_push", pools.returned),
+        ("MyHGM_myconnpoll_reset", pools.done.resets),
+        ("Stmt_Cached", statements.texts),
+        ("Stmt_Client_Active_Total", statements.of_clients),
+        ("Stmt_Client_Active_Unique", statements.texts),
+        ("Stmt_Max_Stmt_id", statements.last_id),
+        ("Stmt_Server_Active_Total", statements.of_servers),
+        ("Stmt_Server_Active_Unique", statements.texts_of_servers),
         ("mysql_killed_backend_connections", read(&counters.killed_connections)),
         ("mysql_killed_backend_queries", read(&counters.killed_queries)),
         ("mysql_unexpected_frontend_packets", read(&counters.unexpected_packets)),
@@ -149,8 +167,7 @@ pub fn global_rows(
         ("Access_Denied_Wrong_Password", read(&counters.refused_passwords)),
         ("Access_Denied_Max_Connections", refused),
         ("Access_Denied_Max_User_Connections", read(&counters.refused_users)),
-    ];
-    rows.map(|(name, value)| vec![Value::Text(name.to_owned()), Value::Text(value.to_string())]).into()
+    ]
 }
 
 /// The text of COM_STATISTICS, as a server words it: MariaDB has no "Flush tables". What a proxy does not have is 0.

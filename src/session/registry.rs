@@ -8,6 +8,7 @@
 use super::commands::Commands;
 use super::hold::Hold;
 use super::hosts::Hosts;
+use super::settings::{Assignment, Setting};
 use crate::hostgroups::HostgroupId;
 use crate::pool::Peer;
 use crate::stats::errors::Errors;
@@ -17,6 +18,7 @@ use std::net::{Shutdown, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use wire::channel::Traffic;
 use wire::socket::Socket;
 use wire::{Command, SqlError, StatusFlags, WireError};
 
@@ -43,6 +45,8 @@ struct Table {
     users: HashMap<String, u32>,
     /// Statements of sessions that have ended.
     questions: u64,
+    /// Bytes of sessions that have ended.
+    traffic: Traffic,
 }
 
 /// What has happened since the start.
@@ -72,6 +76,23 @@ pub struct Counters {
     pub offline: AtomicU64,
     /// Statements over mysql-long_query_time.
     pub slow: AtomicU64,
+    /// Statements that have set autocommit.
+    pub autocommits: AtomicU64,
+    /// SET NAMES.
+    pub set_names: AtomicU64,
+}
+
+impl Counters {
+    /// Counts a SET statement by what it sets.
+    pub fn note_setting(&self, setting: &Setting) {
+        let any = |wanted: fn(&Assignment) -> bool| setting.assignments.iter().any(wanted);
+        if any(|assignment| matches!(assignment, Assignment::Names(_))) {
+            count(&self.set_names);
+        }
+        if any(|assignment| matches!(assignment, Assignment::Variable(name, _) if name == "autocommit")) {
+            count(&self.autocommits);
+        }
+    }
 }
 
 /// Adds one.
@@ -110,6 +131,8 @@ pub struct Activity {
     pub transaction: Option<Instant>,
     /// Commands so far.
     pub questions: u64,
+    /// Bytes that came from the client and went to it, up to the last command.
+    pub traffic: Traffic,
     /// The start of the statement that runs, or ran last. Reused, so that it costs a copy and no allocation.
     text: Vec<u8>,
     ending: Option<Ending>,
@@ -242,6 +265,7 @@ impl Drop for Registered {
         table.entries.remove(&self.entry.id);
         let activity = self.entry.activity.lock();
         table.questions += activity.questions;
+        table.traffic = sum(table.traffic, activity.traffic);
         table.leave(&activity.user);
     }
 }
@@ -308,6 +332,7 @@ impl Registry {
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             transaction: None,
             questions: 0,
+            traffic: Traffic::default(),
             text: Vec::new(),
             ending: None,
             kill_query: false,
@@ -360,6 +385,14 @@ impl Registry {
         };
         ended + entries.iter().map(|entry| entry.activity.lock().questions).sum::<u64>()
     }
+    /// Bytes that came from all clients and went to them since the start.
+    pub fn traffic(&self) -> Traffic {
+        let (ended, entries) = {
+            let table = self.table.lock();
+            (table.traffic, table.entries.values().cloned().collect::<Vec<_>>())
+        };
+        entries.iter().map(|entry| entry.activity.lock().traffic).fold(ended, sum)
+    }
     /// Ends sessions that are inside a transaction for longer than `open`, or idle there for longer than `idle`.
     pub fn end_transactions(&self, open: Duration, idle: Duration, now: Instant) {
         for entry in self.entries() {
@@ -368,6 +401,10 @@ impl Registry {
             entry.end(Ending::Transaction);
         }
     }
+}
+
+fn sum(one: Traffic, other: Traffic) -> Traffic {
+    Traffic { received: one.received + other.received, sent: one.sent + other.sent }
 }
 
 /// The number of a thread whose name ends in one, as listeners name theirs.

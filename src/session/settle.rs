@@ -39,7 +39,7 @@ impl Session<'_> {
         let mut tracker = ResponseTracker::new(pending.command, sides);
         let (relayed, volume) = relay(client, &mut backend.channel, &mut tracker, |pause| watch.tick(pause));
         let outcome = tracker.into_outcome();
-        lease.count(pending.sent, volume.received);
+        lease.count(pending.command, pending.sent, volume.received);
         match relayed {
             Relayed::Done => {
                 if lease.has_surplus() {
@@ -104,6 +104,9 @@ impl Session<'_> {
     fn settle(&mut self, pending: Pending, outcome: &Outcome, named: bool) {
         let Pending { mut statement, role, .. } = pending;
         let effect = std::mem::take(&mut statement.effect);
+        if let Effect::Set(setting) = &effect {
+            self.shared.registry.counters.note_setting(setting);
+        }
         let Some(lease) = &mut self.lease else { return };
         let before = lease.backend().status;
         if let Some(status) = outcome.status {

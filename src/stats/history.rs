@@ -1,12 +1,12 @@
-//! The thread that samples figures for the schema `stats_history`.
+//! The thread that samples figures for the schema `stats_history`, and the moving of digests there.
 
+use super::Sources;
 use super::memory::of_system;
-use crate::config::Config;
+use crate::digest::statistics::Statistics;
 use crate::periodic::Periodic;
-use crate::session::Sessions;
-use admin::Value;
 use admin::history::{
-    History, HistoryTable, MYHGM_CONNECTIONS, MYSQL_CONNECTIONS, SYSTEM_CPU, SYSTEM_MEMORY,
+    CONNECTION_POOL, History, HistoryTable, MYHGM_CONNECTIONS, MYSQL_CONNECTIONS, QUERY_DIGEST, SYSTEM_CPU,
+    SYSTEM_MEMORY,
 };
 use std::collections::HashMap;
 use std::io;
@@ -18,18 +18,30 @@ const TICK: Duration = Duration::from_secs(1);
 const HOUR: i64 = 3_600;
 
 /// Starts the thread `stats-history`.
-pub fn start(history: Arc<History>, config: Arc<Config>, sessions: Arc<Sessions>) -> io::Result<Periodic> {
-    let mut sampler = Sampler { history, config, sessions, last: 0, failing: false };
-    Periodic::start("stats-history", TICK, move || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        sampler.look(i64::try_from(now).unwrap_or(0));
-    })
+pub fn start(history: Arc<History>, sources: Sources) -> io::Result<Periodic> {
+    let mut sampler = Sampler { history, sources, last: 0, failing: false };
+    Periodic::start("stats-history", TICK, move || sampler.look(now()))
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    i64::try_from(now).unwrap_or(0)
+}
+
+/// Moves what was counted of digests to the history. Returns how many rows; where they cannot be written they go on being counted.
+pub fn save_digests(history: &History, statistics: &Statistics) -> Result<u64, String> {
+    let taken = statistics.take();
+    let saved = history.record(&QUERY_DIGEST, now(), taken.rows());
+    if saved.is_err() {
+        statistics.put_back(taken);
+    }
+    saved
 }
 
 struct Sampler {
     history: Arc<History>,
-    config: Arc<Config>,
-    sessions: Arc<Sessions>,
+    sources: Sources,
     /// When it looked last.
     last: i64,
     /// The database could not be written to.
@@ -38,11 +50,18 @@ struct Sampler {
 
 impl Sampler {
     fn look(&mut self, now: i64) {
-        let variables = self.config.variables();
-        let intervals =
-            [variables.stats_mysql_connections, variables.stats_system_cpu, variables.stats_system_memory];
+        let Sources { config, backends, sessions, statistics, .. } = &self.sources;
+        let variables = config.variables();
+        let intervals = [
+            variables.stats_mysql_connections,
+            variables.stats_system_cpu,
+            variables.stats_system_memory,
+            variables.stats_mysql_connection_pool,
+            variables.stats_mysql_query_digest_to_disk,
+        ];
         drop(variables);
-        let [connections, cpu, memory] = intervals.map(|interval| is_due(self.last, now, interval.into()));
+        let [connections, cpu, memory, pool, digests] =
+            intervals.map(|interval| is_due(self.last, now, interval.into()));
         let mut outcome = Ok(());
         let mut add = |table: &HistoryTable, value: &dyn Fn(&str) -> Option<i64>| {
             let added = self.history.add(table, now, value);
@@ -51,9 +70,10 @@ impl Sampler {
             }
         };
         if connections {
-            let totals = totals(self.sessions.global_rows(0));
-            add(&MYSQL_CONNECTIONS, &|name| totals.get(name).copied());
-            add(&MYHGM_CONNECTIONS, &|name| totals.get(name).copied());
+            let totals: HashMap<_, _> = sessions.global_figures(0).into_iter().collect();
+            let total = |name: &str| totals.get(name).and_then(|total| i64::try_from(*total).ok());
+            add(&MYSQL_CONNECTIONS, &total);
+            add(&MYHGM_CONNECTIONS, &total);
         }
         if cpu {
             let times = processor_time();
@@ -67,6 +87,13 @@ impl Sampler {
                 "mapped" => of_system("VmSize:"),
                 _ => None,
             });
+        }
+        if pool && outcome.is_ok() {
+            outcome = self.history.record(&CONNECTION_POOL, now, backends.connection_pool_rows()).map(drop);
+        }
+        // Not before the first interval is over: what a start has counted of digests is next to nothing.
+        if digests && self.last > 0 && outcome.is_ok() {
+            outcome = save_digests(&self.history, statistics).map(drop);
         }
         if outcome.is_ok() && is_due(self.last, now, HOUR) {
             outcome = self.history.roll_up(now);
@@ -93,15 +120,6 @@ fn is_due(last: i64, now: i64, interval: i64) -> bool {
     interval > 0 && last / interval != now / interval
 }
 
-/// Names and numbers of stats_mysql_global.
-fn totals(rows: Vec<Vec<Value>>) -> HashMap<String, i64> {
-    let total = |row: Vec<Value>| match <[Value; 2]>::try_from(row) {
-        Ok([Value::Text(name), Value::Text(value)]) => Some((name, value.parse().ok()?)),
-        _ => None,
-    };
-    rows.into_iter().filter_map(total).collect()
-}
-
 /// Time in user mode and in the kernel, in ticks (proc_pid_stat(5)).
 fn processor_time() -> Option<[i64; 2]> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
@@ -126,12 +144,5 @@ mod tests {
         let [user, system] = processor_time().unwrap();
         assert!(user >= 0 && system >= 0);
         assert!(of_system("VmSize:") > of_system("VmRSS:"));
-    }
-
-    #[test]
-    fn totals_are_found_by_name() {
-        let text = |text: &str| Value::Text(text.to_owned());
-        let rows = vec![vec![text("Questions"), text("7")], vec![text("other"), text("x")]];
-        assert_eq!(totals(rows), HashMap::from([("Questions".to_owned(), 7)]));
     }
 }

@@ -4,10 +4,9 @@ use crate::config::{Config, User};
 use crate::daemon::CLIENT_STACK;
 use crate::digest::statistics::Statistics;
 use crate::session::Sessions;
-use admin::Value;
 
-/// Its rows.
-pub fn rows(sessions: &Sessions, config: &Config, statistics: &Statistics) -> Vec<Vec<Value>> {
+/// Its names and numbers of bytes.
+pub fn figures(sessions: &Sessions, config: &Config, statistics: &Statistics) -> Vec<(&'static str, u64)> {
     let users = config.users();
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let of_user =
@@ -22,8 +21,7 @@ pub fn rows(sessions: &Sessions, config: &Config, statistics: &Statistics) -> Ve
     ];
     let resident = of_system("VmRSS:").and_then(|bytes| bytes.try_into().ok());
     let of_system = resident.map(|bytes| ("process_resident_memory_bytes", bytes));
-    let row = |(name, bytes): (&str, u64)| vec![Value::Text(name.to_owned()), Value::Text(bytes.to_string())];
-    known.into_iter().chain(of_system).map(row).collect()
+    known.into_iter().chain(of_system).collect()
 }
 
 /// What the system says of the process's memory, in bytes (proc_pid_status(5)).

@@ -3,6 +3,9 @@
 pub mod errors;
 pub mod history;
 mod memory;
+mod metrics;
+#[cfg(test)]
+mod tests;
 
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
@@ -12,36 +15,67 @@ use crate::pool::{Backends, FreeConnection, HostgroupFigures, ServerFigures};
 use crate::rules::RuleSet;
 use crate::session::{Sessions, processlist_rows, users_rows};
 use admin::{LiveTable, Schema, Value, ddl};
+pub use metrics::metrics;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 type Rows = Vec<Vec<Value>>;
 
 /// The parts that count.
-pub struct Sources<'a> {
+#[derive(Clone)]
+pub struct Sources {
     /// Variables, and query rules with their hits.
-    pub config: &'a Arc<Config>,
+    pub config: Arc<Config>,
     /// Servers and pools.
-    pub backends: &'a Arc<Backends>,
+    pub backends: Arc<Backends>,
     /// Clients.
-    pub sessions: &'a Arc<Sessions>,
+    pub sessions: Arc<Sessions>,
     /// Digests.
-    pub statistics: &'a Arc<Statistics>,
+    pub statistics: Arc<Statistics>,
     /// Lookups.
-    pub dns: &'a Arc<Dns>,
+    pub dns: Arc<Dns>,
     /// Checks, if servers are watched.
-    pub monitor: Option<&'a Arc<Monitor>>,
+    pub monitor: Option<Arc<Monitor>>,
     /// Clients of the traffic port that were too many.
     pub refused: Arc<AtomicU64>,
+    /// How often servers were published.
+    pub servers_version: Arc<AtomicU64>,
+}
+
+impl Sources {
+    /// Names and numbers of stats_mysql_global.
+    fn global(&self) -> Vec<(String, u64)> {
+        let own = [
+            ("Servers_table_version", self.servers_version.load(Ordering::Relaxed)),
+            ("SQLite3_memory_bytes", admin::sqlite_memory()),
+        ];
+        let sessions = self.sessions.global_figures(self.refused.load(Ordering::Relaxed));
+        let named = sessions.into_iter().chain(own).chain(self.dns.counters());
+        let checks = self.monitor.iter().flat_map(|monitor| monitor.counters());
+        named.map(|(name, count)| (name.to_owned(), count)).chain(checks).collect()
+    }
+    /// Names and numbers of stats_memory_metrics.
+    fn memory(&self) -> Vec<(&'static str, u64)> {
+        memory::figures(&self.sessions, &self.config, &self.statistics)
+    }
 }
 
 /// Every table of the schema.
-pub fn tables(sources: &Sources<'_>) -> Vec<LiveTable> {
-    let mut tables = pool_tables(sources.backends);
-    tables.extend(session_tables(sources.sessions, sources.config, sources.statistics));
-    tables.extend(query_tables(sources.config, sources.statistics));
-    tables.push(global_table(sources));
+pub fn tables(sources: &Sources) -> Vec<LiveTable> {
+    let mut tables = pool_tables(&sources.backends);
+    tables.extend(session_tables(&sources.sessions, &sources.config));
+    tables.extend(query_tables(&sources.config, &sources.statistics));
+    let all = sources.clone();
+    tables.push(table("stats_mysql_global", ddl::STATS_MYSQL_GLOBAL, move || named_rows(all.global())));
+    let all = sources.clone();
+    tables.push(table("stats_memory_metrics", ddl::STATS_MEMORY_METRICS, move || named_rows(all.memory())));
     tables
+}
+
+/// Rows of names and numbers.
+fn named_rows<N: Into<String>>(figures: Vec<(N, u64)>) -> Rows {
+    let row = |(name, value): (N, u64)| vec![Value::Text(name.into()), Value::Text(value.to_string())];
+    figures.into_iter().map(row).collect()
 }
 
 /// A table of this schema.
@@ -83,11 +117,7 @@ fn pool_tables(backends: &Arc<Backends>) -> Vec<LiveTable> {
 }
 
 /// Tables of sessions, and of what they have met.
-fn session_tables(
-    sessions: &Arc<Sessions>,
-    config: &Arc<Config>,
-    statistics: &Arc<Statistics>,
-) -> Vec<LiveTable> {
+fn session_tables(sessions: &Arc<Sessions>, config: &Arc<Config>) -> Vec<LiveTable> {
     let of_sessions = |name, ddl, rows: fn(&Sessions) -> Rows| {
         let sessions = Arc::clone(sessions);
         table(name, ddl, move || rows(&sessions))
@@ -100,10 +130,6 @@ fn session_tables(
         table("stats_mysql_prepared_statements_info", ddl::STATS_MYSQL_PREPARED_STATEMENTS_INFO, move || {
             all.statement_texts().rows(&variables.variables().query_digests)
         });
-    let (all, config, statistics) = (Arc::clone(sessions), Arc::clone(config), Arc::clone(statistics));
-    let memory = table("stats_memory_metrics", ddl::STATS_MEMORY_METRICS, move || {
-        memory::rows(&all, &config, &statistics)
-    });
     vec![
         of_sessions("stats_mysql_processlist", ddl::STATS_MYSQL_PROCESSLIST, |sessions| {
             processlist_rows(sessions.registry())
@@ -129,7 +155,6 @@ fn session_tables(
             |sessions| sessions.registry().hosts.take_rows(),
         ),
         prepared,
-        memory,
     ]
 }
 
@@ -151,17 +176,4 @@ fn query_tables(config: &Arc<Config>, statistics: &Arc<Statistics>) -> Vec<LiveT
             Statistics::take_rows,
         ),
     ]
-}
-
-fn global_table(sources: &Sources<'_>) -> LiveTable {
-    let (sessions, dns) = (Arc::clone(sources.sessions), Arc::clone(sources.dns));
-    let (monitor, refused) = (sources.monitor.cloned(), Arc::clone(&sources.refused));
-    table("stats_mysql_global", ddl::STATS_MYSQL_GLOBAL, move || {
-        let mut rows = sessions.global_rows(refused.load(Ordering::Relaxed));
-        let checks = monitor.iter().flat_map(|monitor| monitor.counters());
-        let names = dns.counters().map(|(name, count)| (name.to_owned(), count));
-        let counted = checks.chain(names);
-        rows.extend(counted.map(|(name, count)| vec![Value::Text(name), Value::Text(count.to_string())]));
-        rows
-    })
 }

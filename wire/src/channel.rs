@@ -30,8 +30,18 @@ pub struct Channel {
     end: usize,
     output: Vec<u8>,
     sequence: u8,
+    traffic: Traffic,
     /// The command that was read last, while the buffer still has it.
     command: Option<Extent>,
+}
+
+/// Bytes that went over a connection: packets with their headers, before compression and TLS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes from the peer.
+    pub received: u64,
+    /// Bytes to the peer.
+    pub sent: u64,
 }
 
 /// Where a packet lies in the read buffer.
@@ -65,8 +75,13 @@ impl Channel {
             end: 0,
             output: Vec::new(),
             sequence: 0,
+            traffic: Traffic::default(),
             command: None,
         }
+    }
+    /// What went over it so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
     }
     /// The stream below.
     pub fn stream(&self) -> &Stream {
@@ -79,7 +94,10 @@ impl Channel {
     ) -> Result<Self, WireError> {
         let ahead = self.input.get(self.start..self.end).unwrap_or_default();
         let stream = wrap(Buffered::new(self.stream.socket().clone(), ahead))?;
-        Ok(Self { sequence: self.sequence, ..Self::over(stream) })
+        let Traffic { received, sent } = self.traffic;
+        // These bytes are read again, as TLS.
+        let traffic = Traffic { received: received.saturating_sub(ahead.len() as u64), sent };
+        Ok(Self { sequence: self.sequence, traffic, ..Self::over(stream) })
     }
     /// Compresses what follows, both ways, as the login has agreed.
     pub(crate) fn compress(&mut self, algorithm: Algorithm) {
@@ -230,7 +248,9 @@ impl Channel {
     fn read_once(&mut self) -> Result<(), WireError> {
         let free = self.input.get_mut(self.end..).unwrap_or_default();
         if let Some(compression) = &mut self.compression {
-            self.end += compression.read(&mut self.stream, free)?;
+            let count = compression.read(&mut self.stream, free)?;
+            self.traffic.received += count as u64;
+            self.end += count;
             return Ok(());
         }
         let count = loop {
@@ -242,6 +262,7 @@ impl Channel {
         if count == 0 {
             return Err(WireError::Closed);
         }
+        self.traffic.received += count as u64;
         self.end += count;
         Ok(())
     }
@@ -267,6 +288,7 @@ impl Channel {
         self.write_all(framed)
     }
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), WireError> {
+        self.traffic.sent += bytes.len() as u64;
         match &mut self.compression {
             None => Ok(self.stream.write_all(bytes)?),
             Some(compression) => compression.write(&mut self.stream, bytes),

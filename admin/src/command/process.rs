@@ -1,4 +1,4 @@
-//! PROXYSQL ..., KILL and PULL VERSION: what concerns the process.
+//! PROXYSQL ..., KILL, PULL VERSION and SAVE MYSQL DIGEST: what concerns the process and not its configuration.
 
 use super::text::after;
 use crate::answer::Answer;
@@ -31,6 +31,10 @@ pub(super) fn run(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlEr
         return Some(admin.daemon().map(|daemon| {
             Answer::numbers(vec!["version".into()], vec![vec![Some(daemon.servers_version().to_string())]])
         }));
+    }
+    if statement.eq_ignore_ascii_case("SAVE MYSQL DIGEST TO DISK") {
+        let saved = admin.daemon().and_then(|daemon| daemon.save_digests());
+        return Some(saved.map(|affected| Answer::Ok { affected, info: String::new() }));
     }
     let command = after(statement, "PROXYSQL")?;
     let is = |words: &str| words.eq_ignore_ascii_case(command);

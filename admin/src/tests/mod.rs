@@ -50,6 +50,15 @@ impl Runtime for Daemon {
     fn servers_version(&self) -> u64 {
         self.servers().len() as u64
     }
+    fn save_digests(&self) -> Result<u64, SqlError> {
+        match self.refuse.lock().clone() {
+            Some(error) => Err(error),
+            None => Ok(7),
+        }
+    }
+    fn metrics(&self) -> String {
+        "# TYPE a_total counter\na_total 1\n".to_owned()
+    }
 }
 
 impl Daemon {

@@ -29,6 +29,28 @@ fn process_commands_reach_the_daemon() {
 }
 
 #[test]
+fn digests_are_saved_by_the_daemon() {
+    let f = fixture();
+    assert_eq!(f.ok("save mysql  digest TO DISK;"), (7, String::new()));
+    *f.daemon.refuse.lock() = Some(failed("no room"));
+    assert_eq!(f.error("SAVE MYSQL DIGEST TO DISK").message, "ProxySQL Admin Error: no room");
+    f.error("SAVE MYSQL DIGEST TO MEMORY");
+}
+
+#[test]
+fn metrics_are_one_text() {
+    let f = fixture();
+    match f.admin.execute("SHOW prometheus METRICS") {
+        Ok(Answer::Rows { columns, rows, .. }) => {
+            assert_eq!(columns, ["Data"]);
+            assert_eq!(rows, [[Some("# TYPE a_total counter\na_total 1\n".to_owned())]]);
+        }
+        other => panic!("{other:?}"),
+    }
+    f.error("SHOW PROMETHEUS METRICS LIKE 'a'");
+}
+
+#[test]
 fn a_restart_that_would_fail_is_refused_before_anything_ends() {
     let f = fixture();
     for (insert, said) in [

@@ -72,8 +72,12 @@ pub struct Variables {
     pub admin_credentials: Vec<(String, String)>,
     /// admin-stats_credentials, user and password pairs
     pub stats_credentials: Vec<(String, String)>,
-    /// admin-stats_mysql_connections (s): between samples; 0 for none
+    /// admin-stats_mysql_connection_pool (s): between samples; 0 for none
+    pub stats_mysql_connection_pool: u32,
+    /// admin-stats_mysql_connections (s)
     pub stats_mysql_connections: u32,
+    /// admin-stats_mysql_query_digest_to_disk (s)
+    pub stats_mysql_query_digest_to_disk: u32,
     /// admin-stats_system_cpu (s)
     pub stats_system_cpu: u32,
     /// admin-stats_system_memory (s)
@@ -254,7 +258,9 @@ impl Default for Variables {
         Self {
             admin_credentials: vec![("admin".into(), "admin".into())],
             stats_credentials: vec![("stats".into(), "stats".into())],
+            stats_mysql_connection_pool: 60,
             stats_mysql_connections: 60,
+            stats_mysql_query_digest_to_disk: 0,
             stats_system_cpu: 60,
             stats_system_memory: 60,
             admin_read_only: false,

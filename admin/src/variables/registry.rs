@@ -61,9 +61,19 @@ pub const VARIABLES: &[VarDef] = &[
         "Who may log in to the admin interface to read statistics.",
     ),
     var(
+        "admin-stats_mysql_connection_pool",
+        Kind::Number(field!(stats_mysql_connection_pool), 0..=300),
+        "Seconds between samples of stats_mysql_connection_pool in stats_history; 0 for none.",
+    ),
+    var(
         "admin-stats_mysql_connections",
         Kind::Number(field!(stats_mysql_connections), 0..=300),
         "Seconds between samples of connections in stats_history; 0 for none.",
+    ),
+    var(
+        "admin-stats_mysql_query_digest_to_disk",
+        Kind::Number(field!(stats_mysql_query_digest_to_disk), 0..=86_400),
+        "Seconds after which stats_mysql_query_digest is moved to stats_history; 0 for never.",
     ),
     var(
         "admin-stats_system_cpu",

@@ -3,7 +3,6 @@
 use super::raw::Raw;
 use super::*;
 use std::net::Shutdown;
-use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Instant;
 use wire::Command;
@@ -262,22 +261,12 @@ fn totals_are_kept_and_told() {
     let mut client = world.client();
     value(&mut client, "SELECT ID");
     client.query_drop("BEGIN").unwrap();
-    let total = |name: &str| {
-        let rows = global_rows(
-            &world.registry,
-            &world.backends,
-            Duration::from_secs(100),
-            world.front.refused().load(Ordering::Relaxed),
-        );
-        let row = rows.into_iter().find(|row| row[0] == Value::Text(name.to_owned())).unwrap();
-        row[1].clone()
-    };
-    let text = |text: &str| Value::Text(text.to_owned());
-    eventually("the transaction is known", || total("Active_Transactions") == text("1"));
-    assert_eq!(total("Client_Connections_connected"), text("1"));
+    let total = |name: &str| world.total(name);
+    eventually("the transaction is known", || total("Active_Transactions") == 1);
+    assert_eq!(total("Client_Connections_connected"), 1);
     drop(client);
-    eventually("it has left", || total("Client_Connections_connected") == text("0"));
-    assert_eq!((total("Client_Connections_created"), total("Questions")), (text("1"), text("3")));
+    eventually("it has left", || total("Client_Connections_connected") == 0);
+    assert_eq!((total("Client_Connections_created"), total("Questions")), (1, 3));
 
     let mut client = Raw::new(&world);
     let told = String::from_utf8(client.ask(Command::COM_STATISTICS, b"")).unwrap();
@@ -296,15 +285,7 @@ fn what_goes_wrong_and_what_is_done_is_counted() {
         variables.connect_timeout_server_max = Duration::from_millis(50);
         variables.long_query_time = Duration::ZERO;
     });
-    let total = |name: &str| {
-        let refused = world.front.refused().load(Ordering::Relaxed);
-        let rows = global_rows(&world.registry, &world.backends, Duration::from_secs(100), refused);
-        let row = rows.into_iter().find(|row| row[0] == Value::Text(name.to_owned())).unwrap();
-        match &row[1] {
-            Value::Text(text) => text.parse::<u64>().unwrap(),
-            other => panic!("{other:?}"),
-        }
-    };
+    let total = |name: &str| world.total(name);
     let mut client = world.client();
     client.query_drop("BEGIN").unwrap();
     client.query_drop("COMMIT").unwrap();
@@ -315,6 +296,9 @@ fn what_goes_wrong_and_what_is_done_is_counted() {
         ("Com_rollback", 0),
         ("Com_frontend_stmt_prepare", 1),
         ("Com_frontend_stmt_execute", 1),
+        ("Com_backend_stmt_prepare", 1),
+        ("Com_backend_stmt_execute", 1),
+        ("Stmt_Max_Stmt_id", 1),
         ("Server_Connections_created", 1),
         ("Server_Connections_connected", 1),
         ("MyHGM_myconnpoll_get", 3),
@@ -350,4 +334,85 @@ fn what_goes_wrong_and_what_is_done_is_counted() {
     raw.0.channel.write_raw(b"\x01\0\0\x07\x0E").unwrap();
     assert_eq!(raw.read_error(), 1156);
     assert_eq!(total("mysql_unexpected_frontend_packets"), 1);
+}
+
+#[test]
+fn what_is_done_on_connections_to_servers_is_counted() {
+    let world = World::with(1, |_| {});
+    let mut client = world.client();
+    for sql in ["SET NAMES utf8mb4", "SET autocommit=0, NAMES latin1", "SET autocommit=1", "SET sql_mode=''"]
+    {
+        client.query_drop(sql).unwrap();
+    }
+    client.select_db("shop").unwrap();
+    world.await_pool(0, 1);
+    assert_eq!((world.total("Com_frontend_set_names"), world.total("Com_autocommit")), (2, 2));
+    // A connection is taken that is there already, so that it cannot fail for the schema before.
+    assert_eq!((world.total("Com_frontend_init_db"), world.total("Com_backend_init_db")), (1, 2));
+
+    let mut other = world.client();
+    // Of a statement that a client closes its server hears in front of the next command.
+    let prepared = other.prep("SELECT ID").unwrap();
+    world.await_pool(0, 1);
+    let open = [
+        "Client_Active_Total",
+        "Client_Active_Unique",
+        "Server_Active_Total",
+        "Server_Active_Unique",
+        "Cached",
+    ];
+    for name in open {
+        assert_eq!(world.total(&format!("Stmt_{name}")), 1, "{name}");
+    }
+    other.close(prepared).unwrap();
+    other.query_drop("SELECT ID").unwrap();
+    assert_eq!((world.total("Com_backend_stmt_close"), world.total("Stmt_Cached")), (1, 0));
+
+    // What a session has left undone is made undone.
+    assert_eq!(world.total("MyHGM_myconnpoll_reset"), 0);
+    other.query_drop("SET @x = 1").unwrap();
+    drop(other);
+    world.await_pool(0, 1);
+    assert_eq!(world.total("MyHGM_myconnpoll_reset"), 1);
+
+    let created = world.total("Server_Connections_created");
+    assert_eq!(world.total("MyHGM_myconnpoll_destroy"), created - 1, "one is there");
+    world.set_usable(false);
+    eventually("it is gone", || world.total("MyHGM_myconnpoll_destroy") == created);
+    assert_eq!(world.total("Server_Connections_connected"), 0);
+}
+
+#[test]
+fn bytes_of_clients_are_counted_and_outlast_them() {
+    let world = World::new();
+    let mut client = Raw::new(&world);
+    let both = || (world.total("Queries_frontends_bytes_recv"), world.total("Queries_frontends_bytes_sent"));
+    let (mut last, mut received) = ((0, 0), 0);
+    for _ in 0..3 {
+        let answer = client.ask(Command::COM_PING, b"").len() as u64;
+        let (before, now) = (last, received);
+        // An answer of our own is written when its command is over, and counted with the next one.
+        eventually("the command is counted", || {
+            last = both();
+            received = last.0;
+            received > now
+        });
+        if before.0 > 0 {
+            assert_eq!((last.0 - before.0, last.1 - before.1), (4 + 1, 4 + answer));
+        }
+    }
+    drop(client);
+    eventually("the last answer is counted", || both().1 > last.1);
+    eventually("it has left", || world.total("Client_Connections_connected") == 0);
+    assert!(both().0 >= last.0 && both().1 > last.1);
+}
+
+#[test]
+fn connections_that_are_put_off_are_counted() {
+    let world = World::with(10, |variables| variables.throttle_connections_per_sec = 1);
+    let mut clients = [world.client(), world.client()];
+    clients[0].query_drop("BEGIN").unwrap();
+    assert_eq!(world.total("Server_Connections_delayed"), 0);
+    clients[1].query_drop("BEGIN").unwrap();
+    assert!(world.total("Server_Connections_delayed") > 0);
 }

@@ -21,6 +21,7 @@ use fake::{Fake, Users};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use wire::service::{Service, ServiceSpec};
 
 /// A proxy before one fake, in hostgroup 0.
@@ -28,6 +29,7 @@ struct World {
     fake: Fake,
     config: Arc<Config>,
     backends: Arc<Backends>,
+    sessions: Arc<Sessions>,
     registry: Arc<Registry>,
     front: Service,
     address: SocketAddr,
@@ -50,14 +52,14 @@ impl World {
         let fake = Fake::start();
         let servers = vec![server(&fake, max_connections)];
         backends.update(|hostgroups| hostgroups.load(&ServersConfig { servers, ..Default::default() }));
-        let sessions = Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::default());
-        let registry = Arc::clone(sessions.registry());
+        let sessions = Arc::new(Sessions::new(Arc::clone(&config), Arc::clone(&backends), Arc::default()));
+        let (registry, served) = (Arc::clone(sessions.registry()), Arc::clone(&sessions));
         let options = ServerOptions { capabilities: CAPABILITIES, ..server_options(None) };
-        let handler = move |accepted| sessions.serve(accepted, &options, &Everybody);
+        let handler = move |accepted| served.serve(accepted, &options, &Everybody);
         let spec = ServiceSpec { name: "front", stack: 256 << 10 };
         let front = Service::new(spec, Arc::new(|| 1000), Arc::new(handler));
         let address = front.listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        Self { fake, config, backends, registry, front, address }
+        Self { fake, config, backends, sessions, registry, front, address }
     }
     fn client(&self) -> Conn {
         self.client_as("app", None)
@@ -80,6 +82,11 @@ impl World {
     fn endpoint(&self) -> Endpoint {
         let address = self.fake.address;
         Endpoint::new(&address.ip().to_string(), address.port())
+    }
+    /// A number of stats_mysql_global.
+    fn total(&self, name: &str) -> u64 {
+        let figures = self.sessions.global_figures(self.front.refused().load(Ordering::Relaxed));
+        figures.into_iter().find(|(known, _)| *known == name).unwrap().1
     }
     /// A column of the pool's row.
     fn pool(&self, column: usize) -> i64 {

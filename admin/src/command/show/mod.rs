@@ -37,6 +37,10 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Option<Result<A
     if let Some(filter) = after(rest, "DATABASES").or_else(|| after(rest, "SCHEMAS")) {
         return Some(databases(admin, client, filter));
     }
+    if rest.eq_ignore_ascii_case("PROMETHEUS METRICS") {
+        let text = admin.daemon().map(|daemon| daemon.metrics());
+        return Some(text.map(|text| Answer::texts(vec!["Data".into()], vec![vec![Some(text)]])));
+    }
     if let Some(rest) = after(rest, "CREATE DATABASE").or_else(|| after(rest, "CREATE SCHEMA")) {
         return Some(server::create_database(rest));
     }
