@@ -65,6 +65,7 @@ mod tests {
                 .iter()
                 .map(|row| row.iter().map(|cell| cell.map(|text| text.as_bytes().to_vec())).collect())
                 .collect(),
+            ..TextResult::default()
         }
     }
 

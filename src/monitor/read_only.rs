@@ -117,6 +117,7 @@ mod tests {
         let answer = |column: &str, value: Option<&str>| TextResult {
             columns: vec!["x".into(), column.into()],
             rows: vec![vec![None, value.map(|value| value.as_bytes().to_vec())]],
+            ..TextResult::default()
         };
         for (column, value, expected) in [
             ("read_only", Some("0"), false),
@@ -131,6 +132,10 @@ mod tests {
             assert_eq!(is_read_only(&answer(column, value)), expected, "{column} {value:?}");
         }
         assert!(is_read_only(&TextResult::default()));
-        assert!(is_read_only(&TextResult { columns: vec!["read_only".into()], rows: vec![vec![]] }));
+        assert!(is_read_only(&TextResult {
+            columns: vec!["read_only".into()],
+            rows: vec![vec![]],
+            ..TextResult::default()
+        }));
     }
 }

@@ -86,6 +86,7 @@ mod tests {
         let answer = |column: &str, cells: &[Option<&str>]| TextResult {
             columns: vec!["Source_Host".into(), column.into()],
             rows: cells.iter().map(|cell| vec![None, cell.map(|cell| cell.as_bytes().to_vec())]).collect(),
+            ..TextResult::default()
         };
         for (column, cells, expected) in [
             ("Seconds_Behind_Source", &[Some("7")][..], Ok(Lag::Seconds(7))),
@@ -99,7 +100,11 @@ mod tests {
             assert_eq!(read(&answer(column, cells)).map_err(drop), expected, "{column} {cells:?}");
         }
         assert_eq!(
-            read(&TextResult { columns: vec!["seconds_behind".into()], rows: vec![vec![]] }),
+            read(&TextResult {
+                columns: vec!["seconds_behind".into()],
+                rows: vec![vec![]],
+                ..TextResult::default()
+            }),
             Ok(Lag::Unknown)
         );
     }

@@ -24,9 +24,7 @@ impl Session<'_> {
             Command::COM_PING => return Step::Answer(Answer::Ok),
             Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.statistics())),
             Command::COM_RESET_CONNECTION => return self.reset(),
-            Command::COM_PROCESS_KILL => {
-                return Kill::from_command(argument).map_or_else(unknown_command, |kill| self.kill(kill));
-            }
+            Command::COM_PROCESS_KILL => return self.kill_by_command(argument),
             Command::COM_QUERY if complete => {
                 let Ok(sql) = attributes::sql(argument, self.capabilities) else {
                     return Step::Answer(Answer::Error(self.wording().malformed_packet()));
@@ -54,8 +52,10 @@ impl Session<'_> {
             Command::COM_STMT_FETCH => return self.fetch(command),
             Command::COM_STMT_RESET => return self.reset_statement(command),
             Command::COM_STMT_CLOSE => return self.close_statement(command),
-            // Too long to be judged; able to lock all tables of a MariaDB.
-            Command::COM_QUERY | Command::COM_REFRESH => Effect::Hold(Reason::State).into(),
+            // Too long to be judged; able to lock all tables of a MariaDB; COM_SHUTDOWN, which ends one.
+            Command::COM_QUERY | Command::COM_REFRESH | Command::COM_DEPRECATED_1 => {
+                Effect::Hold(Reason::State).into()
+            }
             Command::COM_FIELD_LIST | Command::COM_PROCESS_INFO | Command::COM_DEBUG => Statement::default(),
             Command::COM_SET_OPTION => return self.set_option(command),
             Command::COM_CHANGE_USER => return Step::ChangeUser(argument.to_vec()),
@@ -73,6 +73,11 @@ impl Session<'_> {
     /// The answer to a statement that needs no server, or may not have one.
     pub(super) fn answer_here(&mut self, statement: &Statement, sql: &[u8]) -> Option<Answer> {
         if let Some(answer) = self.refuse_schema(&statement.effect) {
+            return Some(answer);
+        }
+        if statement.reads_diagnostics
+            && let Some(answer) = self.show_complaints(sql)
+        {
             return Some(answer);
         }
         if statement.reads_counts

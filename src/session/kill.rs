@@ -3,10 +3,11 @@
 use super::local::Answer;
 use super::registry::Ending;
 use super::state::{Session, Step};
+use super::wording::Wording;
 use crate::pool::Target;
 use crate::tokens::{Token, Tokens};
 use wire::SqlError;
-use wire::version::is_mariadb;
+use wire::version::{is_mariadb, is_mysql_9};
 
 /// A KILL of one connection or its statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +55,9 @@ impl Kill {
         matches!(first, Some(b'k' | b'K' | b'/' | b'-' | b'#'))
             && matches!(Tokens::new(sql, plain_backslash).next(), Some(Token::Word(word)) if is(word, "KILL"))
     }
-    /// COM_PROCESS_KILL.
-    pub fn from_command(argument: &[u8]) -> Option<Self> {
-        let id = u32::from_le_bytes(argument.try_into().ok()?);
+    /// COM_PROCESS_KILL, unless its argument is malformed to a server of this kind.
+    pub fn from_command(argument: &[u8], wording: Wording) -> Option<Self> {
+        let id = u32::from_le_bytes(wording.padded(argument)?);
         Some(Self { target: Target::Connection, id: id.into() })
     }
 }
@@ -87,6 +88,14 @@ impl Session<'_> {
             true => SqlError::new(1927, "70100", "Connection was killed"),
             false => interrupted(),
         }
+    }
+    /// COM_PROCESS_KILL, which MySQL has no more.
+    pub(super) fn kill_by_command(&mut self, argument: &[u8]) -> Step {
+        let unknown = || Step::Answer(Answer::Error(SqlError::unknown_command()));
+        if is_mysql_9(&self.shared.config.variables().server_version) {
+            return unknown();
+        }
+        Kill::from_command(argument, self.wording()).map_or_else(unknown, |kill| self.kill(kill))
     }
     /// Ends a session or its statement. A user ends their own; what privileges would allow beyond that, the server alone knows.
     pub fn kill(&self, kill: Kill) -> Step {
@@ -171,7 +180,13 @@ mod tests {
     #[test]
     fn the_command_has_four_bytes() {
         let kill = Kill { target: Target::Connection, id: 258 };
-        assert_eq!(Kill::from_command(&[2, 1, 0, 0]), Some(kill));
-        assert_eq!(Kill::from_command(&[2, 1, 0]), None);
+        for (argument, of_mysql, of_mariadb) in [
+            (&[2, 1, 0, 0][..], Some(kill), Some(kill)),
+            (&[2, 1, 0, 0, 9], Some(kill), Some(kill)),
+            (&[2, 1], None, Some(kill)),
+        ] {
+            assert_eq!(Kill::from_command(argument, Wording::MySql), of_mysql);
+            assert_eq!(Kill::from_command(argument, Wording::MariaDb), of_mariadb);
+        }
     }
 }

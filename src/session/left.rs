@@ -31,6 +31,9 @@ impl Session<'_> {
         let complaint = outcome.error.is_some() || outcome.warnings != 0;
         self.hold.own_diagnostics |= complaint;
         self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
+        if complaint {
+            self.hold.error_state = outcome.error.as_ref().map(|error| error.state);
+        }
         self.counts.note(outcome);
         self.see(statement, outcome);
         self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked || named;

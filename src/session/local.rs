@@ -20,6 +20,16 @@ pub enum Answer {
     Text(String),
     /// One row of one column.
     Row(Column, String),
+    /// Rows of columns that a server has defined; what FOUND_ROWS() is after them, if that is another than before. Warnings and
+    /// errors stay as they were.
+    Table {
+        /// Protocol::ColumnDefinition41 of each.
+        definitions: Vec<Vec<u8>>,
+        /// NULL is `None`.
+        rows: Vec<Vec<Option<Vec<u8>>>>,
+        /// FOUND_ROWS().
+        found: Option<u64>,
+    },
     /// Status variables of the client's connection.
     Status(OwnStatus, Box<[Column; 2]>),
 }
@@ -42,6 +52,13 @@ impl Answer {
                 rows.finish()
             }
             Self::Status(status, columns) => status.write(&*columns, reply),
+            Self::Table { definitions, rows, .. } => {
+                let mut reply = reply.rows_of(&definitions)?;
+                for row in &rows {
+                    reply.row(row.iter().map(Option::as_deref))?;
+                }
+                reply.finish()
+            }
         }
     }
 }

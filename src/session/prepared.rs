@@ -58,7 +58,10 @@ impl Session<'_> {
     }
     /// COM_STMT_EXECUTE.
     pub(super) fn execute(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(self.wording().malformed_packet()) };
+        // Id, flags, and the number of executions.
+        let Some(id) = statement_id(command.head).filter(|_| command.length >= 10) else {
+            return refuse(self.wording().malformed_packet());
+        };
         let id = self.statements.meant(id);
         let named = self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
         let Some(open) = self.statements.get(id) else {
@@ -120,26 +123,36 @@ impl Session<'_> {
     /// COM_STMT_FETCH.
     pub(super) fn fetch(&mut self, command: &RawCommand<'_>) -> Step {
         // Id and number of rows.
-        let (Some(id), true) = (statement_id(command.head), command.length >= 9) else {
+        let argument = command.head.get(1..).unwrap_or_default();
+        let Some([a, b, c, d, ..]) = self.wording().padded::<8>(argument) else {
             return refuse(self.wording().malformed_packet());
         };
-        let id = self.statements.meant(id);
+        let id = self.statements.meant(u32::from_le_bytes([a, b, c, d]));
         let Some(open) = self.statements.get(id) else {
             return refuse(self.wording().unknown_statement(id, Command::COM_STMT_FETCH));
         };
         if !open.cursor {
             return refuse(self.wording().no_cursor(id));
         }
+        if argument.len() < 8 {
+            return refuse(self.wording().malformed_packet());
+        }
         let call = Call { id, front: None, framed: command.framed };
         self.send(Command::COM_STMT_FETCH, Statement::default(), Message::Call(call), Role::Fetch(id))
     }
     /// COM_STMT_RESET: takes back what was sent in pieces and closes the cursor, where there is any of that.
     pub(super) fn reset_statement(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(self.wording().malformed_packet()) };
+        let argument = command.head.get(1..).unwrap_or_default();
+        let Some(id) = self.wording().padded(argument).map(u32::from_le_bytes) else {
+            return refuse(self.wording().malformed_packet());
+        };
         let id = self.statements.meant(id);
         let Some(open) = self.statements.get(id) else {
             return refuse(self.wording().unknown_statement(id, Command::COM_STMT_RESET));
         };
+        if argument.len() < 4 {
+            return refuse(self.wording().malformed_packet());
+        }
         open.failed = None;
         if !open.is_busy() {
             return Step::Answer(Answer::Ok);

@@ -65,6 +65,7 @@ fn command_name(activity: &Activity) -> &'static str {
         Some(Command::COM_PROCESS_KILL) => "Kill",
         Some(Command::COM_STATISTICS) => "Statistics",
         Some(Command::COM_PING) => "Ping",
+        Some(Command::COM_DEPRECATED_1) => "Shutdown",
         Some(_) => "Daemon",
     }
 }

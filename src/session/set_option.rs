@@ -11,11 +11,12 @@ use wire::{CapabilityFlags, Command, SqlError};
 impl Session<'_> {
     /// The command; a server is told only if the session has its connection in hand.
     pub(super) fn set_option(&mut self, command: &RawCommand<'_>) -> Step {
-        let on = match command.head.get(1..) {
-            Some([0, 0, ..]) => true,
-            Some([1, 0, ..]) => false,
-            Some([_, _, ..]) => return Step::Answer(Answer::Error(SqlError::unknown_command())),
-            _ => return Step::Answer(Answer::Error(SqlError::malformed_packet())),
+        let argument = command.head.get(1..).unwrap_or_default();
+        let on = match self.wording().padded(argument) {
+            Some([0, 0]) => true,
+            Some([1, 0]) => false,
+            Some(_) => return Step::Answer(Answer::Error(SqlError::unknown_command())),
+            None => return Step::Answer(Answer::Error(self.wording().malformed_packet())),
         };
         if self.lease.is_some() {
             let role = Role::SetOption { multi_statements: on };

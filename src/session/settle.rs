@@ -22,6 +22,7 @@ const INTERRUPTIONS: [u16; 3] = [1053, 1317, 1927];
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
+        let numbers = self.process_ids(client, pending.command, &pending.statement);
         let Some(lease) = &mut self.lease else { return Step::End(None) };
         let limit = self.route.timeout.unwrap_or(self.variables.default_query_timeout);
         let deadline = self.started.checked_add(limit);
@@ -35,6 +36,7 @@ impl Session<'_> {
             status: backend.status,
             statement: pending.role.new_id(),
             answers: pending.statement.answers(),
+            numbers: &numbers,
         };
         let mut tracker = ResponseTracker::new(pending.command, sides);
         let (relayed, volume) = relay(client, &mut backend.channel, &mut tracker, |pause| watch.tick(pause));

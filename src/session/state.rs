@@ -115,6 +115,8 @@ pub struct Released {
     pub id: u64,
     /// The hold it had: of it, what holds nothing.
     pub hold: Hold,
+    /// ROW_COUNT() there is what a statement of our own has left.
+    pub counts_lost: bool,
 }
 
 /// One client's session.
@@ -239,7 +241,7 @@ impl<'a> Session<'a> {
         self.lease_for(self.hostgroup);
         if self.lease.is_none() {
             let reads = statement.reads_counts || statement.reads_diagnostics || statement.reads_insert_id;
-            if !(reads && self.reclaim()) {
+            if !(reads && self.reclaim(statement.reads_counts)) {
                 self.lease = Some(self.acquire(statement)?);
                 self.counts.moved();
             }
@@ -284,13 +286,17 @@ impl<'a> Session<'a> {
     fn shows_complaints_inside(&mut self) -> bool {
         self.lease.as_mut().is_some_and(|lease| lease.backend().is_mariadb())
     }
-    /// Takes the connection that was given back last, if nobody has used it since.
-    pub(super) fn reclaim(&mut self) -> bool {
-        let Some(Released { id, hold }) = self.released.take() else { return false };
+    /// Takes the connection that was given back last, if nobody has used it since, and it still has what is to be read there.
+    pub(super) fn reclaim(&mut self, reads_counts: bool) -> bool {
+        let released = self.released.take_if(|released| !(released.counts_lost && reads_counts));
+        let Some(Released { id, hold, .. }) = released else { return false };
         let lease = self.shared.backends.reclaim(self.hostgroup, id);
         // It carries the session's profile: nothing has changed that since.
         self.lease = lease.filter(|lease| !lease.is_retired() && *lease.profile() == self.want.profile);
         self.hold = if self.lease.is_some() { hold } else { Hold::default() };
+        if self.hold.complaint && matches!(self.unseen, Some(Complaints::LeftBehind(_))) {
+            self.unseen = None;
+        }
         self.lease.is_some()
     }
     /// What a statement wants of its connection. For USE the schema is there already if it exists at all, so that a session whose
@@ -352,6 +358,10 @@ impl<'a> Session<'a> {
         } else if self.must_keep() || lease.is_quiet() {
             return Ok(());
         }
+        // What was said there can be read there to the end, as long as no table is.
+        if reads_there && !statement.names_tables && lease.is_quiet() {
+            return Ok(());
+        }
         if reads_there {
             return Err(self.lost(&WireError::Closed));
         }
@@ -360,7 +370,7 @@ impl<'a> Session<'a> {
     }
     /// Whether the connection that has answered last is in hand, or can be had again, and can still be asked.
     pub(super) fn is_at_hand(&mut self) -> bool {
-        if self.lease.is_none() && !self.reclaim() {
+        if self.lease.is_none() && !self.reclaim(true) {
             return false;
         }
         let lost = |lease: &Lease| lease.is_retired() || !lease.is_quiet();
@@ -404,10 +414,12 @@ impl<'a> Session<'a> {
             return self.drop_lease();
         }
         let asks = self.hold.unknown_insert_id || self.hold.named_insert_id;
-        let told = match asks {
+        let complains = self.hold.complaint;
+        // To ask for the id takes warnings and errors away.
+        let told = self.read_complaints().and_then(|()| match asks {
             true => self.ask_for_insert_id(),
             false => Ok(()),
-        };
+        });
         if let Err(error) = told.and_then(|()| self.hear_what_is_set_back()) {
             if let Some(lease) = &self.lease {
                 lease.log_loss("after a statement", &error);
@@ -419,7 +431,7 @@ impl<'a> Session<'a> {
             self.had_mariadb = Some(lease.backend().is_mariadb());
             // What our own statement has left there is not what the session's has.
             let as_left = hold.set_back.is_none() && !asks;
-            self.released = as_left.then_some(Released { id: lease.id(), hold });
+            self.released = as_left.then_some(Released { id: lease.id(), hold, counts_lost: complains });
             self.want.last = Some(lease.id());
             lease.release(*self.ended.get_or_insert_with(Instant::now), &self.variables);
         }

@@ -2,6 +2,7 @@
 //! is told of them when a statement reads it there.
 
 use super::classify::Statement;
+use super::left_behind::LeftBehind;
 use super::local::Answer;
 use super::state::Session;
 use std::time::Instant;
@@ -9,13 +10,15 @@ use wire::backend::{OWN_ANSWER, Request};
 use wire::tracker::Outcome;
 use wire::{Command, SqlError, WireError};
 
-/// Warnings and errors as an answer of our own has left them.
+/// Warnings and errors that no connection has: as an answer of our own has left them, or a connection that was given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Complaints {
     /// None.
     Gone,
     /// This one.
     Error(SqlError),
+    /// What was read of them.
+    LeftBehind(Box<LeftBehind>),
 }
 
 /// Has a server take its warnings and errors away: MariaDB keeps them over a statement that reads no table; a derived one is enough.
@@ -42,6 +45,7 @@ impl Session<'_> {
                     self.unseen = Some(Complaints::Gone);
                 }
             }
+            Answer::Table { found, .. } => self.counts.note_here(-1, *found),
             // Of tables, as servers see it.
             Answer::Status(status, _) => {
                 self.counts.note_here(-1, Some(status.found().count() as u64));
@@ -90,8 +94,10 @@ fn statements(counts: Option<(i64, Option<u64>)>, complaints: Option<&Complaints
         (_, Some(Complaints::Gone)) => statements.push(CLEAR.to_owned()),
         _ => {}
     }
-    if let Some(Complaints::Error(error)) = complaints {
-        statements.push(signal(error));
+    match complaints {
+        Some(Complaints::Error(error)) => statements.push(signal(error)),
+        Some(Complaints::LeftBehind(left)) => statements.extend(left.last().as_ref().map(signal)),
+        Some(Complaints::Gone) | None => {}
     }
     if statements.is_empty() && matches!(counts, Some((-1, _))) {
         statements.push(LEAVE_ALL.to_owned());

@@ -38,6 +38,16 @@ impl Wording {
     pub fn malformed_packet(self) -> SqlError {
         SqlError::new(1835, "HY000", format!("Malformed communication packet{}", self.full_stop()))
     }
+    /// The first bytes of an argument. One that is too short is malformed to MySQL; MariaDB reads on where there is nothing, which is
+    /// zero unless a longer packet was there before.
+    pub fn padded<const N: usize>(self, argument: &[u8]) -> Option<[u8; N]> {
+        if self == Self::MySql && argument.len() < N {
+            return None;
+        }
+        let mut padded = [0; N];
+        padded.iter_mut().zip(argument).for_each(|(to, from)| *to = *from);
+        Some(padded)
+    }
     fn full_stop(self) -> &'static str {
         match self {
             Self::MySql => ".",

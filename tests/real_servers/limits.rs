@@ -79,6 +79,31 @@ pub fn kill_connection(lab: &Lab) {
     }
 }
 
+/// A process list has the ids that KILL means, of sessions that have a connection in hand.
+pub fn ids_in_a_process_list(lab: &Lab) {
+    for route in [MYSQL, MARIADB] {
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        other.query_drop("BEGIN").unwrap();
+        other.query_drop("SELECT 1 FROM (SELECT 1) t").unwrap();
+        for sql in ["SHOW PROCESSLIST", "/* x */ show full processlist"] {
+            let rows: Vec<mysql::Row> = one.query(sql).unwrap();
+            let ids: Vec<u32> = rows.iter().map(|row| row.get(0).unwrap()).collect();
+            for conn in [&one, &other] {
+                assert!(
+                    ids.contains(&conn.connection_id()),
+                    "{}: {} is not in {ids:?}",
+                    route.user,
+                    conn.connection_id()
+                );
+            }
+            let own = rows.iter().find(|row| row.get(0) == Some(one.connection_id())).unwrap();
+            assert_eq!(own.get::<String, _>("Info").as_deref(), Some(sql), "{}", route.user);
+        }
+        one.query_drop(format!("KILL {}", other.connection_id())).unwrap();
+        assert!(other.query_drop("SELECT 1").is_err(), "{}", route.user);
+    }
+}
+
 pub fn whom_to_kill(lab: &Lab) {
     for route in [MYSQL, MARIADB] {
         let mut conn = lab.through(&route);

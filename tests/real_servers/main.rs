@@ -1,7 +1,7 @@
 //! Traffic through pointsman to a real MySQL 9.7 and a real MariaDB, compared with the same traffic without it.
 //!
 //! The servers come from `lab/install-servers.sh`. Where they are missing the test says so and passes, unless
-//! POINTSMAN_REQUIRE_REAL_SERVERS=1. The simulator flavour cannot watch real servers, so it has no such test.
+//! POINTSMAN_REQUIRE_REAL_SERVERS=1. POINTSMAN_CHECK=TEXT runs those checks alone that have it in their names. The simulator flavour cannot watch real servers, so it has no such test.
 #![cfg(not(feature = "test-rds-bgd"))]
 // A step that fails is a test that fails.
 #![allow(clippy::unwrap_used)]
@@ -54,6 +54,7 @@ const CHECKS: &[Check] = &[
     ("a transaction that is left open is rolled back", limits::idle_limit_of_a_transaction),
     ("the statement of a client that vanished is killed", limits::vanished_client),
     ("a user's max_connections", limits::limit_of_a_user),
+    ("ids in a server's process list", limits::ids_in_a_process_list),
     ("the process list says why a connection is kept", limits::process_list),
     ("replicas that are late", monitor::replication_lag),
     ("settings follow their session", state::settings_follow_their_session),
@@ -72,6 +73,7 @@ const CHECKS: &[Check] = &[
     ("a connection that kills itself", state::kill_oneself),
     ("COMMIT RELEASE", state::commit_and_release),
     ("what the last statement left", state::what_the_last_statement_left),
+    ("warnings and errors after another session", state::complaints_after_a_move),
     ("reads to one server, writes to another", rules::read_write_split),
     ("prepared statements of sessions that take turns", statements::taking_turns),
     ("how many statements a server has", statements::counts),
@@ -98,7 +100,8 @@ const CHECKS: &[Check] = &[
 fn real_servers() {
     let Some(lab) = Lab::start() else { return };
     let mut failed = Vec::new();
-    for (name, check) in CHECKS {
+    let wanted = std::env::var("POINTSMAN_CHECK").unwrap_or_default();
+    for (name, check) in CHECKS.iter().filter(|(name, _)| name.contains(&wanted)) {
         let passed = catch_unwind(AssertUnwindSafe(|| check(&lab))).is_ok();
         tell(&format!("{name} ... {}", if passed { "ok" } else { "FAILED" }));
         if !passed {

@@ -7,7 +7,7 @@ use mysql::prelude::{FromRow, Queryable};
 use mysql::{Conn, Error};
 
 use crate::servers::Kind;
-use crate::setup::{Lab, Route};
+use crate::setup::{Lab, Route, connect};
 
 /// Hostgroups from here on are for routes of a check's own.
 static NEXT_HOSTGROUP: AtomicU16 = AtomicU16::new(300);
@@ -281,6 +281,52 @@ fn read_what_was_left(conn: &mut Conn, tag: u32) {
     assert_eq!(code(conn, &format!("SELECT * FROM app.missing{tag}")), 1146);
     let (_, _, text): (String, u32, String) = row(conn, "SHOW ERRORS");
     assert!(text.contains(&format!("missing{tag}")), "{text}");
+}
+
+/// Warnings and errors are the session's after another one has had the connection that they came from.
+pub fn complaints_after_a_move(lab: &Lab) {
+    const SHOW: [&str; 7] = [
+        "SHOW WARNINGS",
+        "SHOW WARNINGS LIMIT 1, 1",
+        "SHOW COUNT(*) WARNINGS",
+        "SHOW ERRORS",
+        "SHOW COUNT(*) ERRORS",
+        "SELECT @@error_count",
+        "SELECT @@session.warning_count",
+    ];
+    for route in narrow(lab, "complain", 1) {
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        let mut direct = connect(lab.client_of(&route, lab.servers.port(route.kind)));
+        for complained in
+            ["SELECT CAST('1x' AS SIGNED), CAST('2x' AS SIGNED)", "SELECT * FROM app.missing", "SELECT 1 +"]
+        {
+            for conn in [&mut one, &mut direct] {
+                let _ = conn.query_drop(complained);
+            }
+            // There is one connection: this waits until it is given up.
+            run(&mut other, &["SELECT 1"]);
+            for show in SHOW {
+                let [through, directly] = [&mut one, &mut direct].map(|conn| shown(conn, show));
+                assert_eq!(through, directly, "{} after {complained}: {show}", route.user);
+                run(&mut other, &["SELECT 1 FROM (SELECT 1) t"]);
+            }
+            run(&mut one, &["SELECT 1 FROM (SELECT 1) t"]);
+            assert_eq!(one.query_first::<mysql::Row, _>("SHOW WARNINGS").unwrap(), None, "{}", route.user);
+        }
+        assert_eq!(code(&mut one, "SELECT * FROM app.missing"), 1146);
+        run(&mut other, &["SELECT 1"]);
+        run(&mut one, &["GET DIAGNOSTICS CONDITION 1 @state = RETURNED_SQLSTATE, @text = MESSAGE_TEXT"]);
+        let (state, text): (String, String) = row(&mut one, "SELECT @state, @text");
+        assert!(state == "42S02" && text.contains("missing"), "{}: {state} {text}", route.user);
+    }
+}
+
+/// An answer with the descriptions of its columns.
+fn shown(conn: &mut Conn, sql: &str) -> String {
+    let mut result = conn.query_iter(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let columns = format!("{:?}", result.columns().as_ref());
+    let rows: Vec<_> = result.by_ref().map(|row| row.unwrap().unwrap()).collect();
+    format!("{columns} {rows:?}")
 }
 
 /// A statement that fails with autocommit off has begun a transaction: its locks and its view of the data are its session's.

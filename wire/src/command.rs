@@ -11,6 +11,8 @@ const KNOWN: &[Command] = &[
     Command::COM_CREATE_DB,
     Command::COM_DROP_DB,
     Command::COM_REFRESH,
+    // COM_SHUTDOWN.
+    Command::COM_DEPRECATED_1,
     Command::COM_STATISTICS,
     Command::COM_PROCESS_INFO,
     Command::COM_PROCESS_KILL,

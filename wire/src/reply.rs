@@ -89,7 +89,7 @@ impl Column {
     }
 
     /// Protocol::ColumnDefinition41.
-    fn to_payload(&self) -> Vec<u8> {
+    pub fn definition(&self) -> Vec<u8> {
         let (charset, length, flags, decimals) = self.attributes();
         let mut payload = Vec::with_capacity(64);
         put_lenenc_bytes(&mut payload, b"def");
@@ -156,7 +156,7 @@ impl<'a> Reply<'a> {
         // A filler, and the number of warnings.
         payload.extend_from_slice(&[0; 3]);
         self.channel.queue(&payload);
-        let parameter = Column::text("?").to_payload();
+        let parameter = Column::text("?").definition();
         for definitions in [vec![parameter; parameters.into()], payloads(columns, count)] {
             for definition in &definitions {
                 self.channel.queue(definition);
@@ -169,20 +169,28 @@ impl<'a> Reply<'a> {
     }
     /// Starts a text result set of at least one column: none at all would read as an OK.
     pub fn rows(self, columns: &[Column]) -> Result<Rows<'a>, WireError> {
-        self.result_set(columns, None)
+        self.result_set(columns.iter().map(Column::definition), None)
+    }
+    /// The same with columns that a server has defined (Protocol::ColumnDefinition41), at least one.
+    pub fn rows_of(self, definitions: &[Vec<u8>]) -> Result<Rows<'a>, WireError> {
+        self.result_set(definitions.iter(), None)
     }
     /// The same in binary form, as it answers COM_STMT_EXECUTE. Columns are MYSQL_TYPE_LONGLONG or texts and bytes.
     pub fn binary_rows(self, columns: &[Column]) -> Result<Rows<'a>, WireError> {
         let integers = columns.iter().map(|column| column.kind == ColumnType::MYSQL_TYPE_LONGLONG);
-        self.result_set(columns, Some(integers.collect()))
+        self.result_set(columns.iter().map(Column::definition), Some(integers.collect()))
     }
 
-    fn result_set(self, columns: &[Column], integers: Option<Vec<bool>>) -> Result<Rows<'a>, WireError> {
+    fn result_set(
+        self,
+        definitions: impl ExactSizeIterator<Item = impl AsRef<[u8]>>,
+        integers: Option<Vec<bool>>,
+    ) -> Result<Rows<'a>, WireError> {
         let mut count = Vec::new();
-        put_lenenc_int(&mut count, columns.len() as u64);
+        put_lenenc_int(&mut count, definitions.len() as u64);
         self.channel.queue(&count);
-        for column in columns {
-            self.channel.queue(&column.to_payload());
+        for definition in definitions {
+            self.channel.queue(definition.as_ref());
         }
         if !self.deprecates_eof() {
             self.channel.queue(&self.eof_payload());
@@ -224,7 +232,7 @@ pub struct Rows<'a> {
 }
 
 fn payloads(columns: &[Column], count: u16) -> Vec<Vec<u8>> {
-    columns.iter().take(count.into()).map(Column::to_payload).collect()
+    columns.iter().take(count.into()).map(Column::definition).collect()
 }
 
 impl Rows<'_> {
@@ -313,7 +321,7 @@ mod tests {
         static ORIGIN: Origin = Origin { schema: "s", table: "tab", name: "NAME" };
         let column = Column::of_table("n", ColumnType::MYSQL_TYPE_VAR_STRING, description, &ORIGIN);
         let expected = b"\x03def\x01s\x03tab\x03tab\x01n\x04NAME\x0c\x08\0\x40\0\0\0\xfd\x01\0\0\0\0";
-        assert_eq!(column.to_payload(), expected);
+        assert_eq!(column.definition(), expected);
     }
 
     const COUNT_AND_COLUMN: &[u8] =

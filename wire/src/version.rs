@@ -7,8 +7,17 @@ pub fn is_mariadb(version: &str) -> bool {
 
 /// Whether it is that of a MySQL 8.0 or later, which has collations with ids from 255 on.
 pub fn is_mysql_8(version: &str) -> bool {
-    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
-    major.is_some_and(|major| major >= 8) && !is_mariadb(version)
+    mysql_major(version).is_some_and(|major| major >= 8)
+}
+
+/// Whether it is that of a MySQL 9 or later, which has no COM_PROCESS_KILL.
+pub fn is_mysql_9(version: &str) -> bool {
+    mysql_major(version).is_some_and(|major| major >= 9)
+}
+
+fn mysql_major(version: &str) -> Option<u32> {
+    let major = version.split('.').next()?.parse().ok()?;
+    (!is_mariadb(version)).then_some(major)
 }
 
 #[cfg(test)]
@@ -17,15 +26,16 @@ mod tests {
 
     #[test]
     fn products_and_their_ages_are_told_apart() {
-        for (version, mariadb, mysql_8) in [
-            ("9.7.0", false, true),
-            ("8.0.42-33", false, true),
-            ("5.7.44-log", false, false),
-            ("10.11.14-MariaDB-0+deb12u2", true, false),
-            ("5.5.5-10.6.22-MariaDB", true, false),
-            ("", false, false),
+        for (version, mariadb, mysql_8, mysql_9) in [
+            ("9.7.0", false, true, true),
+            ("8.0.42-33", false, true, false),
+            ("5.7.44-log", false, false, false),
+            ("10.11.14-MariaDB-0+deb12u2", true, false, false),
+            ("5.5.5-10.6.22-MariaDB", true, false, false),
+            ("", false, false, false),
         ] {
-            assert_eq!((is_mariadb(version), is_mysql_8(version)), (mariadb, mysql_8), "{version}");
+            let told = (is_mariadb(version), is_mysql_8(version), is_mysql_9(version));
+            assert_eq!(told, (mariadb, mysql_8, mysql_9), "{version}");
         }
     }
 }

@@ -1,6 +1,7 @@
 """Checks that the three Python drivers share: what needs more than a list of statements."""
 
 import os
+import re
 import tempfile
 import threading
 import time
@@ -161,6 +162,13 @@ def wait_until_running(context, needle):
                 return
             time.sleep(0.02)
     raise TimeoutError(f"the server does not run {needle}")
+
+
+@check("kill.ids_in_a_process_list")
+def process_list(context):
+    connection = context.connect()
+    own = rf"\[\W*(?:[sb]:)?{context.driver.thread_id(connection)}\W"
+    return re.search(own, str(context.run(connection, "SHOW PROCESSLIST"))) is not None
 
 
 @check("kill.query")

@@ -166,6 +166,32 @@ def malformed(context):
     ]
 
 
+@check("commands.malformed_commands")
+def malformed_commands(context):
+    """As far as no server reads beyond the end of a packet."""
+    connection = context.connect()
+    short = [
+        (COMMAND.COM_SET_OPTION, b"\x00"),
+        (COMMAND.COM_STMT_FETCH, b"\x01\x00\x00\x00"),
+        (COMMAND.COM_STMT_RESET, b"\x01\x00\x00"),
+        (COMMAND.COM_PROCESS_KILL, b"\x01"),
+    ]
+    commands = [
+        (COMMAND.COM_SET_OPTION, b"\x02\x00\x00"),
+        (COMMAND.COM_STMT_EXECUTE, b"\x01\x00\x00\x00\x00\x01\x00\x00"),
+        (COMMAND.COM_STMT_FETCH, b"\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00"),
+        (COMMAND.COM_PROCESS_KILL, b"\xff\xff\xff\x7f"),
+        (COMMAND.COM_PROCESS_KILL, b"\xff\xff\xff\x7f\x00"),
+        (COMMAND.COM_SHUTDOWN, b""),  # of a user without the privilege
+    ]
+    if context.config["server"] == "mysql":
+        commands += short
+    answers = [context.error_of(command, connection, *one) for one in commands]
+    # The name of the plugin is missing.
+    refused = context.error_of(command, context.connect(), COMMAND.COM_CHANGE_USER, b"conf\x00\x00\x00\x2d\x00")
+    return [answers, context.run(connection, "SELECT 1"), refused]
+
+
 @check("commands.statistics_form")
 def statistics(context):
     connection = context.connect()

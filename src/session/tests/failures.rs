@@ -152,9 +152,13 @@ fn what_a_lost_connection_knew_is_told_from_its_answer_or_not_at_all() {
     let world = World::with(10, |variables| variables.connection_delay_multiplex = Duration::from_secs(60));
     let mut client = world.client();
     value(&mut client, "SELECT FOUND_ROWS()");
-    let losses: [fn(&World); 2] =
-        [|world| world.fake.control.cut_all(), |world| world.backends.drain(&world.endpoint())];
-    for lose in losses {
+    // A connection that is retired can still be asked; this server does not know the question.
+    type Loss = fn(&World);
+    let losses: [(Loss, u16); 2] = [
+        (|world| world.fake.control.cut_all(), 2013),
+        (|world| world.backends.drain(&world.endpoint()), 1064),
+    ];
+    for (lose, answer) in losses {
         client.query_drop("INSERT 1").unwrap();
         lose(&world);
         assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "1");
@@ -163,7 +167,7 @@ fn what_a_lost_connection_knew_is_told_from_its_answer_or_not_at_all() {
         assert_eq!(refused(&mut client, "INSERT INTO t VALUES (ROW_COUNT())").0, 2013);
         assert_eq!(refused(&mut client, "UPDATE t SET a = 1").0, 1064);
         lose(&world);
-        assert_eq!(refused(&mut client, "SHOW WARNINGS").0, 2013);
+        assert_eq!(refused(&mut client, "SHOW WARNINGS").0, answer);
         assert_eq!(value(&mut client, "SELECT LENGTH abc"), "3", "the session goes on");
     }
 }
@@ -270,7 +274,7 @@ fn commands_of_our_own_and_unknown_ones() {
     let mut raw = Raw::new(&world);
     const UNKNOWN: u16 = 1047;
     const UNSUPPORTED: u16 = 9003;
-    let unknown = [0, 5, 6, 8, 0x0b, 0x0c, 0x0f, 0x10, 0x13, 0x14, 0x1d, 0x20, 0x21, 0x55, 0xfa, 0xfe];
+    let unknown = [0, 5, 6, 0x0b, 0x0c, 0x0f, 0x10, 0x13, 0x14, 0x1d, 0x20, 0x21, 0x55, 0xfa, 0xfe];
     let answers = unknown.map(|code| (code, UNKNOWN)).into_iter();
     for (code, error) in answers.chain([0x12, 0x15, 0x1e].map(|code| (code, UNSUPPORTED))) {
         raw.send_payload(&[code]);

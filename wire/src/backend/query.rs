@@ -10,6 +10,8 @@ use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
 pub struct TextResult {
     /// Column names.
     pub columns: Vec<String>,
+    /// The columns' definitions (Protocol::ColumnDefinition41), as they came.
+    pub definitions: Vec<Vec<u8>>,
     /// Rows; NULL is `None`.
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
 }
@@ -54,7 +56,9 @@ impl Reader<'_> {
         }
         let mut result = TextResult::default();
         for _ in 0..count {
-            result.columns.push(column_name(&self.packet()?)?);
+            let definition = self.packet()?;
+            result.columns.push(column_name(&definition)?);
+            result.definitions.push(definition);
         }
         let deprecates_eof = self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         if !deprecates_eof {

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn defaults_are_read_from_their_row() {
         let row = ["time_zone,autocommit", "1", "0", "OFF", "1"].map(|text| Some(text.as_bytes().to_vec()));
-        let result = TextResult { columns: Vec::new(), rows: vec![row.to_vec()] };
+        let result = TextResult { rows: vec![row.to_vec()], ..TextResult::default() };
         let expected = Notices::new("time_zone,autocommit", "ON", "OFF", "OFF");
         assert_eq!(read_defaults(&result), Some(expected));
         assert_eq!(read_defaults(&TextResult::default()), None);

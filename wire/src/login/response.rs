@@ -71,9 +71,11 @@ impl ClientResponse {
         let auth_response = fields.bytes(length.into())?.to_vec();
         let database = Some(fields.nul_bytes()?).filter(|name| !name.is_empty()).map(text);
         let collation = fields.u16()?;
-        let plugin = capabilities
-            .contains(CapabilityFlags::CLIENT_PLUGIN_AUTH)
-            .then(|| fields.nul_bytes_or_rest().to_vec());
+        // Of this both servers want the whole, though not of a login.
+        let plugin = match capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH) {
+            true => Some(fields.nul_bytes()?.to_vec()),
+            false => None,
+        };
         let attributes = attributes(&mut fields, capabilities)?;
         let compression = None;
         Ok(Self { user, capabilities, collation, auth_response, database, plugin, attributes, compression })
@@ -227,7 +229,7 @@ mod tests {
         let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
         assert_eq!(login.attributes, b"\x02os\x02vm");
-        for length in 0..15 {
+        for length in 0..37 {
             let cut = argument.get(..length).unwrap();
             assert!(ClientResponse::parse_change_user(cut, CAPABILITIES).is_err(), "{length}");
         }

@@ -44,6 +44,8 @@ pub(super) enum Said {
     Plain,
     /// A first row that was to be read.
     FirstRow,
+    /// A row whose first column may be another for the client.
+    Row,
     /// EOF between definitions and what follows them.
     DefinitionsEnd,
     /// OK or EOF. `cursor`: it ends definitions whose rows a cursor keeps.
@@ -70,6 +72,8 @@ pub(super) struct Answer {
     may_ask_for_files: bool,
     /// Whether the first row of each result is read, so that it can wait for what comes after it.
     reads_first_row: bool,
+    /// Whether all rows are read that are not too long, because of what they begin with.
+    reads_rows: bool,
     /// The result that is passing is a procedure's OUT parameters: another result follows, though MySQL's EOF after the row,
     /// unlike the one before it, does not say so.
     out_parameters: bool,
@@ -97,6 +101,7 @@ impl Answer {
             may_ask_for_files: sides.client.contains(CapabilityFlags::CLIENT_LOCAL_FILES),
             // A procedure's OUT parameters are a row by itself, and are told by the status before it.
             reads_first_row: command == Command::COM_STMT_EXECUTE && sides.lack_eof(),
+            reads_rows: command != Command::COM_STMT_EXECUTE && !sides.numbers.is_empty(),
             out_parameters: false,
             earlier_rows: 0,
             outcome: Outcome::default(),
@@ -134,7 +139,8 @@ impl Answer {
         match (self.phase, first) {
             (Phase::Rows, Some(0xFE)) => length < if self.deprecates_eof { MAX_PAYLOAD } else { 9 },
             (Phase::Rows, Some(0x00..=0xFD)) => {
-                self.reads_first_row && self.outcome.rows == self.earlier_rows && length <= LONGEST_HELD
+                let first = self.reads_first_row && self.outcome.rows == self.earlier_rows;
+                (first || self.reads_rows) && length <= LONGEST_HELD
             }
             (Phase::Rows, Some(first)) => first == 0xFF,
             // A definition begins with the length of the catalog's name, "def".
@@ -207,7 +213,7 @@ impl Answer {
             }
             (Phase::Rows, 0x00..=0xFD) => {
                 self.outcome.rows += 1;
-                Ok(Said::FirstRow)
+                Ok(if self.reads_rows { Said::Row } else { Said::FirstRow })
             }
             (Phase::Fields, 0xFE) | (Phase::Verdict, 0x00 | 0xFE) => {
                 self.note_ending(payload)?;

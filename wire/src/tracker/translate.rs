@@ -22,6 +22,9 @@ pub struct Sides<'a> {
     /// How many answers the command has, one after the other, as far as its text tells: EOF packets that the server does not send
     /// say before the rows of all but the last that more results follow. 0 is as good as 1.
     pub answers: usize,
+    /// Numbers in the first column of text rows that are others for the client: the server's, by which they are sorted, and the
+    /// client's. Where there are none, rows pass unread.
+    pub numbers: &'a [(u64, u64)],
 }
 
 impl Sides<'_> {
@@ -35,6 +38,7 @@ impl Sides<'_> {
             status,
             statement: None,
             answers: 1,
+            numbers: &[],
         }
     }
     /// The client expects an EOF after definitions, and the server sends none.
@@ -64,6 +68,8 @@ enum Form {
     /// It is the first row, and goes out after an EOF that takes its status from what comes next.
     Held,
     LeftOut,
+    /// A row that begins with this number.
+    Row(u64),
     /// COM_STMT_PREPARE_OK with this id.
     Numbered(u32),
     /// An OK becomes an EOF, with or without the flag of a change in the session.
@@ -199,6 +205,7 @@ impl<'a> Translation<'a> {
         let form = match said {
             Said::Plain => Form::AsItIs,
             Said::FirstRow => Form::Held,
+            Said::Row => self.sides.number_for(payload).map_or(Form::AsItIs, Form::Row),
             Said::DefinitionsEnd if !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF) => Form::AsItIs,
             Said::DefinitionsEnd => {
                 let status = Ending::parse(payload)?.status;
@@ -269,6 +276,12 @@ impl<'a> Translation<'a> {
                 out.extend_from_slice(&id.to_le_bytes());
                 out.extend_from_slice(fields.rest());
             }
+            Form::Row(number) => {
+                let mut fields = Fields::new(payload);
+                fields.text_value()?;
+                put_lenenc_bytes(out, number.to_string().as_bytes());
+                out.extend_from_slice(fields.rest());
+            }
             Form::Eof { flagged } => {
                 let ending = Ending::parse(payload)?;
                 out.extend_from_slice(&eof_payload(ending.warnings, ending.status, flagged));
@@ -303,6 +316,13 @@ impl<'a> Translation<'a> {
 }
 
 impl Sides<'_> {
+    /// What the number that a row begins with is for the client, if it is another.
+    fn number_for(&self, row: &[u8]) -> Option<u64> {
+        let first = Fields::new(row).text_value().ok()??;
+        let number: u64 = str::from_utf8(first).ok()?.parse().ok()?;
+        let at = self.numbers.binary_search_by_key(&number, |(servers, _)| *servers).ok()?;
+        self.numbers.get(at).map(|(_, clients)| *clients)
+    }
     /// Whether an OK has session-track data. MariaDB sets the flag in EOF packets as well, which have none.
     fn has_data(&self, ending: &Ending<'_>) -> bool {
         ending.counts.is_some()

@@ -367,3 +367,37 @@ fn what_is_good_of_a_broken_answer_passes() {
     assert_eq!((broken.used, broken.rewritten), (good, false));
     assert_eq!(tracker.break_off(&mut Vec::new()), Some(4));
 }
+
+#[test]
+fn rows_may_begin_with_other_numbers_for_the_client() {
+    let (long, numbers) = (vec![b'x'; 300], [(7, 1_000_000), (12, 3)]);
+    let row = |id: &[u8]| {
+        let mut row = Vec::new();
+        put_lenenc_bytes(&mut row, id);
+        put_lenenc_bytes(&mut row, &long);
+        row
+    };
+    for client in [NONE, DEPRECATES] {
+        let sides = Sides { numbers: &numbers, ..sides(DEPRECATES, client) };
+        let (first, other, last) = (row(b"12"), row(b"8"), row(b"7"));
+        let (first_told, last_told) = (row(b"3"), row(b"1000000"));
+        let end: &[u8] = b"\xfe\0\0\x02\0\0\0";
+        let from: &[&[u8]] = &[b"\x02", COLUMN, COLUMN, &first, &other, &last, b"\xfb\xfb", end];
+        let to: &[&[u8]] = match client == NONE {
+            true => &[
+                b"\x02",
+                COLUMN,
+                COLUMN,
+                b"\xfe\0\0\x02\0",
+                &first_told,
+                &other,
+                &last_told,
+                b"\xfb\xfb",
+                b"\xfe\0\0\x02\0",
+            ],
+            false => &[b"\x02", COLUMN, COLUMN, &first_told, &other, &last_told, b"\xfb\xfb", end],
+        };
+        let said = becomes(COM_QUERY, sides, from, to);
+        assert_eq!(said.rows, 4);
+    }
+}
