@@ -55,7 +55,7 @@ test-unit:
 # What the simulator flavour contains more, or otherwise, than the production flavour.
 test-sim:
 	$(CARGO) test --locked $(SIM_FLAGS) --package sqlite-server --package pointsman --lib --test sessions --test simulator \
-		--test simulator_stress --test simulator_client
+		--test simulator_stress --test simulator_client --test traffic
 
 # STRESS_SECONDS=600 for longer.
 test-sim-stress:

@@ -10,7 +10,8 @@ binary=${1:?usage: lab/check-production.sh BINARY}
 [ -f "$binary" ] || { echo "check-production: no such file: $binary" >&2; exit 2; }
 
 found=
-for name in RDS_BGD_CONTROL RDS_BGD_TOPOLOGY RDS_BGD_PROBE_LOG READONLY_STATUS; do
+for name in RDS_BGD_CONTROL RDS_BGD_TOPOLOGY RDS_BGD_PROBE_LOG READONLY_STATUS \
+    RDS_BGD_DNS rds_bgd_dns_listen bgd-dns-udp RDS_BGD_BACKEND sqlite3server-backends; do
     ! grep -qaiF -- "$name" "$binary" || found="$found $name"
 done
 if [ -n "$found" ]; then

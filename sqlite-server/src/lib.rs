@@ -64,7 +64,7 @@ impl SqliteServer {
         keeper.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(())).map_err(failed)?;
         Ok(Self {
             #[cfg(feature = "test-rds-bgd")]
-            simulator: std::sync::Arc::new(simulator::Simulator::open(&keeper).map_err(failed)?),
+            simulator: std::sync::Arc::new(simulator::Simulator::open(&keeper, &file).map_err(failed)?),
             file,
             _keeper: Mutex::new(keeper),
         })
@@ -86,6 +86,8 @@ impl SqliteServer {
         options: &ServerOptions,
         accounts: &dyn Accounts,
     ) -> Result<(), WireError> {
+        #[cfg(feature = "test-rds-bgd")]
+        self.simulator.greet(&accepted.socket)?;
         let (mut channel, login) = wire::login::login(accepted.socket, accepted.id, options, accounts)?;
         let identity = Identity {
             server_version: options.server_version.clone(),

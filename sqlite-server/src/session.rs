@@ -3,7 +3,7 @@
 use crate::database::{self, Deadline, sql_error};
 use crate::rows;
 #[cfg(feature = "test-rds-bgd")]
-use crate::simulator::{Backend, Request};
+use crate::simulator::{Backend, Request, concerns};
 use crate::statement::Statement;
 use crate::system::{self, Context, Item};
 use crate::text;
@@ -31,6 +31,9 @@ pub(crate) struct Session {
     autocommit: bool,
     #[cfg(feature = "test-rds-bgd")]
     backend: Backend,
+    /// The file that `connection` has open.
+    #[cfg(feature = "test-rds-bgd")]
+    file: std::path::PathBuf,
 }
 
 impl Session {
@@ -41,14 +44,51 @@ impl Session {
         identity: Identity,
         #[cfg(feature = "test-rds-bgd")] backend: Backend,
     ) -> rusqlite::Result<Self> {
+        let connection = database::open_session(file, deadline.clone())?;
+        #[cfg(feature = "test-rds-bgd")]
+        backend.simulator().define_functions(&connection)?;
         Ok(Self {
-            connection: database::open_session(file, deadline.clone())?,
+            connection,
             deadline,
             identity,
             autocommit: true,
             #[cfg(feature = "test-rds-bgd")]
             backend,
+            #[cfg(feature = "test-rds-bgd")]
+            file: file.to_owned(),
         })
+    }
+
+    /// Goes to another database file. A transaction keeps the session where it is.
+    #[cfg(feature = "test-rds-bgd")]
+    fn go_to(&mut self, file: std::path::PathBuf) -> Result<(), SqlError> {
+        if self.file == file || !self.connection.is_autocommit() {
+            return Ok(());
+        }
+        self.backend.make(&file)?;
+        let opened = database::open_session(&file, self.deadline.clone()).and_then(|connection| {
+            self.backend.simulator().define_functions(&connection)?;
+            Ok(connection)
+        });
+        self.connection = opened.map_err(|error| sql_error(&error))?;
+        self.file = file;
+        Ok(())
+    }
+
+    /// Answers a statement as the backend that the client reached does.
+    #[cfg(feature = "test-rds-bgd")]
+    fn answer_as_backend(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
+        let request = Request::of(sql);
+        let file = self.backend.admit(request.is_none() && !concerns(sql))?;
+        self.deadline.restart();
+        if let Err(error) = self.go_to(file) {
+            return reply.error(&error);
+        }
+        match request {
+            Some(request) => self.backend.answer(&request, &self.connection, reply),
+            None => self.answer(sql, reply),
+        }?;
+        self.backend.answered()
     }
 
     fn answer(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
@@ -124,6 +164,12 @@ impl Session {
             Ok(statement) => statement,
             Err(error) => return reply.error(&sql_error(&error)),
         };
+        #[cfg(feature = "test-rds-bgd")]
+        if !statement.readonly()
+            && let Some(error) = self.backend.write_error()
+        {
+            return reply.error(&error);
+        }
         // Without autocommit the first statement that writes opens the transaction. One that reads does not: SQLite
         // has one writer at a time, and drivers that switch autocommit off would all hold its place.
         let opens = !self.autocommit && !statement.readonly() && self.connection.is_autocommit();
@@ -166,7 +212,9 @@ impl Session {
     /// Called when something may have been committed and before the client is told.
     fn committed(&self) {
         #[cfg(feature = "test-rds-bgd")]
-        self.backend.committed(&self.connection);
+        if self.backend.is_shared_file(&self.file) {
+            self.backend.committed(&self.connection);
+        }
     }
 
     fn system(&self, items: &[Item], reply: Reply<'_>) -> Result<(), WireError> {
@@ -207,12 +255,13 @@ impl Session {
 
 impl QueryHandler for Session {
     fn query(&mut self, sql: &str, reply: Reply<'_>) -> Result<(), WireError> {
-        self.deadline.restart();
         #[cfg(feature = "test-rds-bgd")]
-        if let Some(request) = Request::of(sql) {
-            return self.backend.answer(&request, &self.connection, reply);
+        return self.answer_as_backend(sql, reply);
+        #[cfg(not(feature = "test-rds-bgd"))]
+        {
+            self.deadline.restart();
+            self.answer(sql, reply)
         }
-        self.answer(sql, reply)
     }
 
     fn reset(&mut self) -> Result<(), SqlError> {
@@ -259,7 +308,7 @@ mod tests {
             let file = directory.path().join("test.db");
             #[cfg(feature = "test-rds-bgd")]
             let simulator = std::sync::Arc::new(
-                crate::simulator::Simulator::open(&database::open(&file).unwrap()).unwrap(),
+                crate::simulator::Simulator::open(&database::open(&file).unwrap(), &file).unwrap(),
             );
             let session = Session::open(
                 &file,

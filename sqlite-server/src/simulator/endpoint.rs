@@ -6,7 +6,7 @@ use wire::SqlError;
 use wire::socket::Socket;
 
 /// The key of a backend: the accepted connection's local address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Endpoint {
     /// Address in text; IPv4 also where it came mapped into IPv6.
     pub ip: String,

@@ -2,35 +2,73 @@
 //!
 //! Contract: "AWS RDS Blue/Green Deployment Simulator". The tables are ordinary ones, written by a test through any session.
 
+mod behaviour;
+mod dns;
 mod endpoint;
+mod own_data;
 mod probe;
 mod read_only;
+mod snapshot;
+mod traffic;
 
 use crate::database::sql_error;
 use crate::rows;
 use crate::text;
+use behaviour::{Behaviour, Behaviours};
+use dns::Dns;
 use endpoint::Endpoint;
+use own_data::OwnData;
 use probe::{Kind, Outcome};
 use read_only::ReadOnly;
 use rusqlite::{Connection, Transaction};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+pub(crate) use traffic::concerns;
 use wire::reply::{Column, Reply};
-use wire::socket::Stream;
+use wire::socket::{Socket, Stream};
 use wire::{ColumnType, SqlError, WireError};
 
-/// What all sessions share: the read_only values.
+/// How the names of all that is the simulator's begin.
+const NAMES: [&str; 2] = ["RDS_BGD_", read_only::NAME];
+
+/// What all sessions share.
 pub(crate) struct Simulator {
+    /// The database of the simulator's tables, and of all data but a backend's own.
+    file: PathBuf,
     read_only: ReadOnly,
+    behaviours: Behaviours,
+    own_data: OwnData,
+    dns: Arc<Dns>,
 }
 
 impl Simulator {
-    /// Makes the tables that are missing (what they hold is kept) and reads the read_only values.
-    pub(crate) fn open(connection: &Connection) -> rusqlite::Result<Self> {
-        connection.execute_batch(probe::TABLES)?;
-        connection.execute_batch(read_only::TABLE)?;
-        let simulator = Self { read_only: ReadOnly::default() };
+    /// Makes the tables that are missing. What the contract's tables hold is kept; those beyond it begin empty.
+    pub(crate) fn open(connection: &Connection, file: &Path) -> rusqlite::Result<Self> {
+        for tables in [probe::TABLES, read_only::TABLE, behaviour::TABLE, dns::TABLE] {
+            connection.execute_batch(tables)?;
+        }
+        let simulator = Self {
+            file: file.to_owned(),
+            read_only: ReadOnly::default(),
+            behaviours: Behaviours::default(),
+            own_data: OwnData::beside(file),
+            dns: Arc::new(Dns::new(file)),
+        };
+        if let Err(error) = simulator.own_data.remove() {
+            log::warn!("simulator: cannot remove the backends' data of an earlier start: {error}");
+        }
         simulator.read_only.refresh(connection);
         Ok(simulator)
+    }
+
+    /// Makes the simulator's functions known to a session.
+    pub(crate) fn define_functions(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.dns.define(connection)
+    }
+
+    /// Takes up how backends are to treat clients; those that have no row any more lose their data.
+    fn refresh_behaviours(&self, connection: &Connection) -> rusqlite::Result<()> {
+        self.behaviours.refresh(connection)?.iter().try_for_each(|endpoint| self.own_data.erase(endpoint))
     }
 }
 
@@ -39,6 +77,11 @@ pub(crate) struct Backend {
     simulator: Arc<Simulator>,
     endpoint: Option<Endpoint>,
     encrypted: bool,
+    client: Socket,
+    /// The row of RDS_BGD_BACKEND that the statement under way is treated by.
+    treatment: Option<Behaviour>,
+    /// How many statements were treated by one.
+    statements: u32,
 }
 
 /// What a probe has found: the backend, the answer, and the snapshot that this was read in.
@@ -66,8 +109,19 @@ impl Request {
 impl Backend {
     /// The backend that a stream's local address stands for.
     pub(crate) fn new(simulator: &Arc<Simulator>, stream: &Stream) -> Self {
-        let endpoint = Endpoint::of(stream.socket());
-        Self { simulator: Arc::clone(simulator), endpoint, encrypted: stream.is_encrypted() }
+        Self {
+            simulator: Arc::clone(simulator),
+            endpoint: Endpoint::of(stream.socket()),
+            encrypted: stream.is_encrypted(),
+            client: stream.socket().clone(),
+            treatment: None,
+            statements: 0,
+        }
+    }
+
+    /// What all backends share.
+    pub(crate) fn simulator(&self) -> &Simulator {
+        &self.simulator
     }
 
     /// Answers a request. Failures of the simulator itself are error 1105, so that they cannot pass for a backend's answer.
@@ -121,6 +175,9 @@ impl Backend {
     /// Takes note of a commit. Called outside transactions alone.
     pub(crate) fn committed(&self, connection: &Connection) {
         self.simulator.read_only.refresh(connection);
+        if let Err(error) = self.simulator.refresh_behaviours(connection) {
+            log::error!("simulator: RDS_BGD_BACKEND: {error}");
+        }
     }
 
     /// The product label with the address reached: tests look for it to learn where a statement was routed.
@@ -153,8 +210,9 @@ fn internal(action: &str, error: &rusqlite::Error) -> SqlError {
 mod tests {
     use super::*;
     use crate::database;
-    use std::path::Path;
+    use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
+    use wire::channel::Channel;
 
     #[test]
     fn only_whole_statements_are_taken() {
@@ -205,9 +263,12 @@ mod tests {
     /// A simulated backend and a session's connection to the database.
     fn backend(file: &Path) -> (Backend, Connection) {
         let connection = database::open(file).unwrap();
-        let simulator = Arc::new(Simulator::open(&connection).unwrap());
+        let simulator = Arc::new(Simulator::open(&connection, file).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = Socket::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap()).unwrap();
         let endpoint = Some(Endpoint { ip: "127.10.0.11".into(), port: 3306 });
-        (Backend { simulator, endpoint, encrypted: false }, connection)
+        let backend = Backend { endpoint, ..Backend::new(&simulator, Channel::new(client).stream()) };
+        (backend, connection)
     }
 
     fn logged(connection: &Connection) -> i64 {

@@ -1,10 +1,10 @@
 //! Simulated read_only values: the table, and the copy of it that checks are answered from.
 
+use super::snapshot::Snapshot;
 use crate::text;
-use parking_lot::RwLock;
 use rusqlite::Connection;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::convert::Infallible;
 
 /// The table's name.
 pub(super) const NAME: &str = "READONLY_STATUS";
@@ -37,26 +37,14 @@ pub(super) fn host_and_port(suffix: &str) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-/// The committed rows of the table, so that a check takes no lock of the database.
-pub(super) struct ReadOnly {
-    tickets: AtomicU64,
-    cached: RwLock<Cached>,
-}
-
 type Values = HashMap<(String, u16), bool>;
 
-struct Cached {
-    ticket: u64,
-    /// Or why the table cannot be read.
-    values: Result<Values, String>,
-}
+/// The committed rows of the table, or why it cannot be read.
+pub(super) struct ReadOnly(Snapshot<Result<Values, String>>);
 
 impl Default for ReadOnly {
     fn default() -> Self {
-        Self {
-            tickets: AtomicU64::new(0),
-            cached: RwLock::new(Cached { ticket: 0, values: Ok(Values::new()) }),
-        }
+        Self(Snapshot::new(Ok(Values::new())))
     }
 }
 
@@ -64,25 +52,20 @@ impl ReadOnly {
     /// The value of a host (letter case of the name aside); read-only where none is stored, the safe default. `Err` says why the
     /// table could not be read when it was written last.
     pub(super) fn get(&self, hostname: &str, port: u16) -> Result<bool, String> {
-        let cached = self.cached.read();
-        let values = cached.values.as_ref().map_err(Clone::clone)?;
-        Ok(values.get(&(hostname.to_ascii_lowercase(), port)).copied().unwrap_or(true))
+        self.0.look(|values| {
+            let values = values.as_ref().map_err(Clone::clone)?;
+            Ok(values.get(&(hostname.to_ascii_lowercase(), port)).copied().unwrap_or(true))
+        })
     }
 
-    /// Reads the table anew. Called after a commit, never inside a transaction.
-    ///
-    /// The ticket is drawn before the table is read. So the newest ticket has seen every commit whose own refresh is
-    /// older, and a slower refresh with an older ticket is dropped.
+    /// Reads the table anew, after a commit.
     pub(super) fn refresh(&self, connection: &Connection) {
-        let ticket = self.tickets.fetch_add(1, Ordering::SeqCst) + 1;
-        let values = read(connection).map_err(|error| {
-            log::error!("simulator: cannot read {NAME}: {error}");
-            format!("cannot read {NAME}: {error}")
+        let Ok(_) = self.0.refresh(|| {
+            Ok::<_, Infallible>(read(connection).map_err(|error| {
+                log::error!("simulator: cannot read {NAME}: {error}");
+                format!("cannot read {NAME}: {error}")
+            }))
         });
-        let mut cached = self.cached.write();
-        if cached.ticket < ticket {
-            *cached = Cached { ticket, values };
-        }
     }
 }
 
