@@ -63,6 +63,12 @@ pub fn configure_deployment(
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
 }
 
+/// The daemon asks the name server `address` before hosts files and the system's DNS; none where it is empty.
+pub fn use_dns_server(admin: &mut Connection, address: &str) -> Result<(), Error> {
+    admin.execute(&format!("SET mysql-monitor_dns_server={}", quote(address)))?;
+    admin.execute("LOAD MYSQL VARIABLES TO RUNTIME").map(drop)
+}
+
 /// Sends clients of `username` that log in from now on to `hostgroup`.
 pub fn route_clients(admin: &mut Connection, username: &str, hostgroup: u32) -> Result<(), Error> {
     let user = quote(username);
@@ -70,14 +76,15 @@ pub fn route_clients(admin: &mut Connection, username: &str, hostgroup: u32) -> 
     admin.execute("LOAD MYSQL USERS TO RUNTIME").map(drop)
 }
 
-/// Removes every server, replication pair and deployment, sends `username` back to hostgroup 0, and waits until no
-/// deployment is left at runtime.
+/// Removes every server, replication pair and deployment, sends `username` back to hostgroup 0, asks no name server of a
+/// test's any more, and waits until no deployment is left at runtime.
 pub fn cleanup(admin: &mut Connection, username: &str) -> Result<(), Error> {
     for table in ["mysql_aws_rds_bgd_hostgroups", "mysql_replication_hostgroups", "mysql_servers"] {
         admin.execute(&format!("DELETE FROM {table}"))?;
     }
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME")?;
     route_clients(admin, username, 0)?;
+    use_dns_server(admin, "")?;
     admin.wait_until("(SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups)=0")
 }
 

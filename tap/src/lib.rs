@@ -13,6 +13,7 @@ pub mod interrupt;
 pub mod local;
 pub mod ports;
 pub mod program;
+pub mod replay;
 pub mod runner;
 pub mod scenario;
 pub mod simulator;

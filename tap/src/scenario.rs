@@ -4,7 +4,7 @@ use crate::admin;
 use crate::command_line::CommandLine;
 use crate::connection::{Connection, Error};
 use crate::emitter::Emitter;
-use crate::simulator::RdsBgdSimulator;
+use crate::simulator::{RdsBgdHost, RdsBgdSimulator};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -51,6 +51,17 @@ impl Scenario {
         if !tap.ok_result(reached, &format!("status {status}")) {
             tap.diag(&format!("status is {:?}", self.admin.scalar(&admin::status_query(writer_hostgroup))));
         }
+    }
+
+    /// From now on the daemon asks the simulator for names first. Cleaning up ends it.
+    pub fn use_simulated_dns(&mut self) -> Result<(), Error> {
+        let address = self.simulator.dns_listen()?;
+        admin::use_dns_server(&mut self.admin, &address)
+    }
+
+    /// A connection to a backend itself, past the proxy: to see and to make what it holds.
+    pub fn connect_backend(&self, backend: &RdsBgdHost) -> Result<Connection, Error> {
+        Connection::open(backend.endpoint(), &self.command_line.client, false)
     }
 
     /// The IP of the backend that answers a new client whose hostgroup is `hostgroup`.

@@ -6,13 +6,19 @@
 //! It neither advances the monitor nor knows a scenario's timing. Each write is one transaction, so that a
 //! concurrent probe sees the old state or the new one.
 
+mod backend;
 mod cluster;
+mod dns;
 mod probe_log;
+mod recording;
 mod sql;
 
 pub use crate::connection::Endpoint;
+pub use backend::{RdsBgdBackend, RdsBgdBackendMode};
 pub use cluster::{RdsBgdCluster, RdsBgdHost, RdsBgdTopologyRow};
+pub use dns::RdsBgdDnsAnswer;
 pub use probe_log::{RdsBgdProbeKind, RdsBgdProbeLog};
+pub use recording::{DRIVER_ARTICLE, MONITOR_TRACE, RdsBgdRecording, RecordingError};
 
 use crate::connection::{Connection, Credentials, Error};
 use std::num::NonZeroU16;
@@ -88,10 +94,12 @@ impl RdsBgdSimulator {
         self.write(&sql::topology_error(backends, error_code, message))
     }
 
-    /// Removes all simulator state: read_only values, topology, control rows and the probe log, whose numbers go on growing.
-    /// Call it together with the cleanup of the admin port.
+    /// Removes all simulator state: read_only values, topology, control rows and the probe log, whose numbers go on growing;
+    /// backends' own data and how they treat clients; names and their responder. Call it together with the cleanup of the
+    /// admin port.
     pub fn cleanup(&mut self) -> Result<(), Error> {
-        self.write(&sql::cleanup())
+        self.write(&sql::cleanup())?;
+        self.cluster.control.scalar(&dns::listen("")).map(drop)
     }
 
     /// The sequence number of the newest probe; 0 when the log is empty.

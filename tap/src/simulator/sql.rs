@@ -51,9 +51,16 @@ pub fn topology_error(backends: &[Endpoint], error_code: NonZeroU16, message: &s
 }
 
 pub fn cleanup() -> Vec<String> {
-    ["READONLY_STATUS", "RDS_BGD_TOPOLOGY", "RDS_BGD_CONTROL", "RDS_BGD_PROBE_LOG"]
-        .map(|table| format!("DELETE FROM {table}"))
-        .into()
+    [
+        "READONLY_STATUS",
+        "RDS_BGD_TOPOLOGY",
+        "RDS_BGD_CONTROL",
+        "RDS_BGD_PROBE_LOG",
+        "RDS_BGD_BACKEND",
+        "RDS_BGD_DNS",
+    ]
+    .map(|table| format!("DELETE FROM {table}"))
+    .into()
 }
 
 fn delete_rows(backend: &Endpoint) -> String {
