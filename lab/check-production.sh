@@ -1,5 +1,6 @@
 #!/bin/sh
-# Checks that a production binary contains nothing of the blue/green simulator: none of its names is in the file.
+# Checks that a binary contains nothing of the blue/green simulator: none of its names is in the file, and the daemon answers
+# none of its statements.
 #
 #   lab/check-production.sh target/release/pointsman
 #
@@ -10,12 +11,17 @@ binary=${1:?usage: lab/check-production.sh BINARY}
 [ -f "$binary" ] || { echo "check-production: no such file: $binary" >&2; exit 2; }
 
 found=
-for name in RDS_BGD_CONTROL RDS_BGD_TOPOLOGY RDS_BGD_PROBE_LOG READONLY_STATUS \
-    RDS_BGD_DNS rds_bgd_dns_listen bgd-dns-udp RDS_BGD_BACKEND sqlite3server-backends; do
-    ! grep -qaiF -- "$name" "$binary" || found="$found $name"
+# The first covers every control table. Letter case matters: mysql_aws_rds_bgd_hostgroups is a table of production.
+for name in RDS_BGD_ READONLY_STATUS 'Automated Test Server' 'simulator: ' 0.0.0.0:3306 \
+    rds_bgd_dns_listen bgd-dns-udp sqlite3server-backends; do
+    ! grep -qaF -- "$name" "$binary" || found="$found '$name'"
 done
 if [ -n "$found" ]; then
     echo "check-production: $binary contains the simulator's$found" >&2
     exit 1
 fi
+
+binary=$(realpath -- "$binary")
+cd "$(dirname -- "$0")/.."
+POINTSMAN_PROGRAM=$binary "${CARGO:-cargo}" test --quiet --locked --package pointsman --test production
 echo "check-production: $binary contains nothing of the simulator"

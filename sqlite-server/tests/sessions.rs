@@ -74,6 +74,7 @@ fn what_drivers_send_first_is_answered() {
 fn production_has_no_simulator() {
     let server = TestServer::start();
     let mut client = server.connect(LOCAL);
+    assert_eq!(sqlite_server::DEFAULT_INTERFACES, "127.0.0.1:6030");
     assert_eq!(value_of(&mut client, "select @@version_comment limit 1"), "(ProxySQL SQLite3 Server)");
     assert_eq!(client.query::<String, _>("SHOW TABLES").unwrap(), Vec::<String>::new());
     assert_eq!(error_of(&mut client, "SELECT * FROM mysql.rds_topology").0, 1045);
