@@ -62,7 +62,12 @@ fn what_drivers_send_first_is_answered() {
     assert_eq!(value_of(&mut client, "SELECT DATABASE()"), "main");
     assert_eq!(value_of(&mut client, "select version()"), "8.0.0-test");
     assert_eq!(value_of(&mut client, "SELECT CONNECTION_ID()"), client.connection_id().to_string());
+    assert_eq!(value_of(&mut client, "SELECT @@character_set_results LIMIT 1"), "utf8");
+    assert_eq!(value_of(&mut client, "SELECT @@collation_server"), "utf8_general_ci");
+    let both: Option<(String, String)> = client.query_first("select DATABASE(), USER() limit 1").unwrap();
+    assert_eq!(both, Some(("main".into(), "testuser@%".into())));
     assert_eq!(value_of(&mut client, "SHOW DATABASES"), "main");
+    assert_eq!(value_of(&mut client, "SHOW SCHEMAS LIKE 'm%'"), "main");
     assert_eq!(value_of(&mut client, "/* driver */ SELECT @@max_allowed_packet"), "67108864");
     assert!(value_of(&mut client, "SELECT  @@VERSION_COMMENT   LIMIT 1;").starts_with("(ProxySQL "));
     client.ping().unwrap();
