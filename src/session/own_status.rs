@@ -147,6 +147,28 @@ mod tests {
     }
 
     #[test]
+    fn columns_are_as_wide_as_their_characters_are() {
+        let (name, value) = ("Variable_name", "Value");
+        let described = |origin, collation, length, flags| {
+            let flags = ColumnFlags::from_bits_truncate(flags);
+            let description = Description { collation, length, flags, decimals: 0 };
+            move |name: &str| Column::of_table(name, ColumnType::MYSQL_TYPE_VAR_STRING, description, origin)
+        };
+        let [of_name, of_value] = &MYSQL;
+        let mysql = columns(false, Some(255));
+        assert_eq!(mysql[0], described(&of_name.origin, 255, 256, 0x1001)(name));
+        assert_eq!(mysql[1], described(&of_value.origin, 255, 4_096, 0)(value));
+        let [of_name, of_value] = &MARIADB;
+        let mariadb = columns(true, Some(8));
+        assert_eq!(mariadb[0], described(&of_name.origin, 8, 64, 0x1001)(name));
+        assert_eq!(mariadb[1], described(&of_value.origin, 8, 4_096, 0x1001)(value));
+        // Where SET NAMES was said, or something that is no collation.
+        for unknown in [None, Some(0)] {
+            assert_eq!(columns(false, unknown), [Column::text(name), Column::text(value)]);
+        }
+    }
+
+    #[test]
     fn anything_else_is_a_servers_to_answer() {
         for sql in [
             "SHOW STATUS",
