@@ -132,11 +132,30 @@ fn processor_time() -> Option<[i64; 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::statistics::{Key, Sample};
+    use std::time::Instant;
 
     #[test]
     fn intervals_begin_at_their_multiples() {
         assert!(is_due(59, 60, 60) && !is_due(60, 119, 60) && is_due(60, 130, 60));
         assert!(!is_due(0, 1_000, 0));
+    }
+
+    #[test]
+    fn digests_that_cannot_be_saved_are_counted_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let history = History::open(dir.path()).unwrap();
+        let statistics = Statistics::default();
+        let key = Key { hostgroup: 1, schema: "shop", user: "app", client: "", digest: 0xAB };
+        let ended = Instant::now();
+        let sample = Sample { ended, time: Duration::from_micros(3), rows_affected: 0, rows_sent: 1 };
+        statistics.count(&key, b"SELECT ?", &sample);
+        let other = rusqlite::Connection::open(dir.path().join("pointsman_stats.db")).unwrap();
+        other.execute_batch("ALTER TABLE history_mysql_query_digest RENAME TO elsewhere").unwrap();
+        assert!(save_digests(&history, &statistics).unwrap_err().contains("history_mysql_query_digest"));
+        assert_eq!(statistics.rows().len(), 1);
+        other.execute_batch("ALTER TABLE elsewhere RENAME TO history_mysql_query_digest").unwrap();
+        assert_eq!((save_digests(&history, &statistics), statistics.rows().len()), (Ok(1), 0));
     }
 
     #[test]

@@ -5,10 +5,8 @@ use crate::Value;
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, params_from_iter};
 
-/// Bytes that saved digests may take, about, when more are to be saved: what was saved first goes first.
-const DIGESTS: i64 = 32 << 20;
-/// What a row of digests takes beside its text, in bytes.
-const DIGEST: i64 = 200;
+/// Bytes that a table may have, about, when rows come: those that came first go first.
+const MOST: i64 = 32 << 20;
 
 /// Such a table. Its first column is the time in seconds since 1970.
 #[derive(Debug)]
@@ -18,6 +16,8 @@ pub struct RecordTable {
     time: &'static str,
     /// How long rows are kept, in seconds.
     kept: i64,
+    /// What a row takes, in bytes (SQL).
+    size: &'static str,
 }
 
 /// stats_mysql_connection_pool at times.
@@ -25,6 +25,7 @@ pub static CONNECTION_POOL: RecordTable = RecordTable {
     name: "history_stats_mysql_connection_pool",
     time: "timestamp",
     kept: 2 * DAY,
+    size: "LENGTH(srv_host) + 120",
     ddl: "CREATE TABLE history_stats_mysql_connection_pool (
     timestamp INT NOT NULL,
     hostgroup INT NOT NULL,
@@ -50,6 +51,7 @@ pub static QUERY_DIGEST: RecordTable = RecordTable {
     name: "history_mysql_query_digest",
     time: "dump_time",
     kept: 365 * DAY,
+    size: "LENGTH(digest_text) + 200",
     ddl: "CREATE TABLE history_mysql_query_digest (
     dump_time INT NOT NULL,
     hostgroup INT NOT NULL,
@@ -77,9 +79,7 @@ impl History {
         let mut conn = self.0.lock();
         let work = || {
             let transaction = conn.transaction()?;
-            if table.name == QUERY_DIGEST.name {
-                make_room(&transaction, DIGESTS)?;
-            }
+            table.make_room(&transaction, MOST)?;
             let count = rows.len() as u64;
             for row in rows {
                 let places = ", ?".repeat(row.len());
@@ -93,22 +93,21 @@ impl History {
     }
 }
 
-/// Forgets digests beyond `most` bytes, those saved first.
-fn make_room(conn: &Connection, most: i64) -> rusqlite::Result<usize> {
-    let name = QUERY_DIGEST.name;
-    let sql = format!(
-        "DELETE FROM {name} WHERE dump_time <= (SELECT MAX(dump_time) FROM (
-             SELECT dump_time, SUM(SUM(LENGTH(digest_text) + ?1)) OVER (ORDER BY dump_time DESC) AS size
-             FROM {name} GROUP BY dump_time) WHERE size > ?2)"
-    );
-    conn.execute(&sql, [DIGEST, most])
-}
-
 impl RecordTable {
     /// Forgets what is too old at `now`.
     pub(super) fn forget(&self, conn: &Connection, now: i64) -> rusqlite::Result<()> {
         let sql = format!("DELETE FROM {} WHERE {} < ?1", self.name, self.time);
         conn.execute(&sql, [now - self.kept]).map(drop)
+    }
+    /// Forgets the times whose rows are beyond `most` bytes, counted from the last. Returns how many rows.
+    fn make_room(&self, conn: &Connection, most: i64) -> rusqlite::Result<usize> {
+        let Self { name, time, size, .. } = self;
+        let sql = format!(
+            "DELETE FROM {name} WHERE {time} <= (SELECT MAX({time}) FROM (
+                 SELECT {time}, SUM(SUM({size})) OVER (ORDER BY {time} DESC) AS sum FROM {name} GROUP BY {time}
+             ) WHERE sum > ?1)"
+        );
+        conn.execute(&sql, [most])
     }
 }
 
@@ -160,16 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn the_digests_saved_first_make_room() {
+    fn what_came_first_makes_room() {
         let dir = tempfile::tempdir().unwrap();
         let history = Arc::new(History::open(dir.path()).unwrap());
         for time in 1..=4 {
             history.record(&QUERY_DIGEST, time, vec![digest(), digest()]).unwrap();
         }
         // Of four times 2 * 208 bytes two and a half fit.
-        assert_eq!(make_room(&history.0.lock(), 1_040), Ok(4));
+        assert_eq!(QUERY_DIGEST.make_room(&history.0.lock(), 1_040), Ok(4));
         let times: Vec<_> = shown(&history, &QUERY_DIGEST).iter().map(|row| row[0].clone()).collect();
         assert_eq!(times, [3, 3, 4, 4].map(Value::Int));
-        assert_eq!(make_room(&history.0.lock(), 1_040), Ok(0));
+        assert_eq!(QUERY_DIGEST.make_room(&history.0.lock(), 1_040), Ok(0));
+        assert_eq!(CONNECTION_POOL.make_room(&history.0.lock(), 0), Ok(0), "none are there");
     }
 }
