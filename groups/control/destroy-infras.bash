@@ -6,35 +6,45 @@ need_infra_id
 # A runner that is asked to end first stops its daemon, which may take a while.
 GRACE_SECONDS=60
 
-# is_process PID ARGUMENT: whether it runs and was started with that argument, so that it is not another one's number by now.
+# is_process PID FILE ENTRY: whether it has that entry in that file of /proc. If not it has ended, and the number may be another's.
 is_process() {
-    grep -qzxF -- "$2" "/proc/$1/cmdline" 2>/dev/null
+    grep -qzxF -- "$3" "/proc/$1/$2" 2>/dev/null
 }
 
-# stop PID-FILE ARGUMENT
+# stop WHOM PID FILE ENTRY: WHOM is the process, or its group, as kill wants it.
 stop() {
-    local pid signal deadline
-    [ -f "$1" ] || return 0
-    pid=$(<"$1")
+    local signal deadline
     for signal in TERM KILL; do
-        is_process "$pid" "$2" || break
-        echo "stopping process $pid with SIG$signal"
-        kill -s "$signal" "$pid" 2>/dev/null || true
+        is_process "$2" "$3" "$4" || return 0
+        echo "stopping process $2 with SIG$signal"
+        kill -s "$signal" -- "$1" 2>/dev/null || true
         deadline=$((SECONDS + GRACE_SECONDS))
-        while is_process "$pid" "$2" && [ "$SECONDS" -lt "$deadline" ]; do
+        while is_process "$2" "$3" "$4" && [ "$SECONDS" -lt "$deadline" ]; do
             sleep 0.1
         done
     done
-    ! is_process "$pid" "$2" || fail "process $pid does not end"
-    rm -f "$1"
+    ! is_process "$2" "$3" "$4" || fail "process $2 does not end"
+}
+
+# The runner first: it stops the others, if it still can. Binaries and daemon lead process groups of their own.
+stop_run() {
+    local pid file
+    for file in "$1/runner.pid" "$1"/*.*.pid "$1/daemon.pid"; do
+        # Whoever wrote it may remove it meanwhile.
+        pid=$(cat "$file" 2>/dev/null) || continue
+        case ${file##*/} in
+            runner.pid) stop "$pid" "$pid" cmdline "$RUNS" ;;
+            daemon.pid) stop "-$pid" "$pid" cmdline "$1/data" ;;
+            *) stop "-$pid" "$pid" environ "TAP_WORKDIR=$1" ;;
+        esac
+        rm -f "$file"
+    done
 }
 
 shopt -s nullglob
 for run in "$RUNS"/*/; do
     run=${run%/}
-    stop "$run/runner.pid" "$RUNS"
-    # A runner that was killed could not stop it.
-    stop "$run/daemon.pid" "$run/data"
+    stop_run "$run"
     rm -rf "$run/data"
 done
 if rmdir "$RUNS" 2>/dev/null || [ ! -e "$RUNS" ]; then

@@ -89,19 +89,24 @@ fn what_is_missing_is_said() {
 
 #[test]
 fn what_a_killed_runner_left_is_ended() {
-    let workspace = Workspace::new(&[("a-t", "sleep 600")]);
+    let binary =
+        "sleep 600 & echo $! >$TAP_WORKDIR/child.new; mv $TAP_WORKDIR/child.new $TAP_WORKDIR/child; wait";
+    let workspace = Workspace::new(&[("a-t", binary)]);
     workspace.run("ensure-infras", &[]).expect(0, &[]);
     let mut runner = workspace.command("run-tests-isolated", &[]).spawn().unwrap();
     let daemon = running(&workspace.logs("1/daemon.pid"));
+    let binary = running(&workspace.logs("1/a-t.1.pid"));
+    let child = running(&workspace.logs("1/child"));
     runner.kill().unwrap();
     runner.wait().unwrap();
-    assert!(is_alive(daemon));
+    assert!([daemon, binary, child].into_iter().all(is_alive));
 
     let run = workspace.run("destroy-infras", &[]);
-    run.expect(0, &[&format!("stopping process {daemon} with SIGTERM\n")]);
-    assert!(!is_alive(daemon) && !run.stdout.contains("SIGKILL"), "{}", run.stdout);
+    run.expect(0, &[&format!("stopping process {binary} with"), &format!("stopping process {daemon} with")]);
+    lab::wait_for("all of them end", || ![daemon, binary, child].into_iter().any(is_alive));
+    assert!(!run.stdout.contains("SIGKILL"), "{}", run.stdout);
     assert!(workspace.logs("1/daemon.log").is_file());
-    for file in ["data", "daemon.pid", "runner.pid"] {
+    for file in ["data", "daemon.pid", "runner.pid", "a-t.1.pid"] {
         assert!(!workspace.logs("1").join(file).exists(), "{file}");
     }
 }
@@ -125,7 +130,7 @@ fn a_process_that_has_the_number_by_now_is_left_alone() {
     workspace.run("ensure-infras", &[]).expect(0, &[]);
     let mut other = Command::new("sleep").arg("600").spawn().unwrap();
     fs::create_dir(workspace.logs("1")).unwrap();
-    for file in ["1/runner.pid", "1/daemon.pid"] {
+    for file in ["1/runner.pid", "1/daemon.pid", "1/a-t.1.pid"] {
         fs::write(workspace.logs(file), other.id().to_string()).unwrap();
     }
     let run = workspace.run("destroy-infras", &[]);
@@ -155,7 +160,7 @@ fn ci_takes_the_groups_from_the_registry_and_notices_a_changed_build() {
 fn running(pid_file: &Path) -> u32 {
     let mut pid = None;
     lab::wait_for("the daemon starts", || {
-        pid = fs::read_to_string(pid_file).ok().and_then(|text| text.parse().ok());
+        pid = fs::read_to_string(pid_file).ok().and_then(|text| text.trim().parse().ok());
         pid.is_some()
     });
     pid.unwrap()

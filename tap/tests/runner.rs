@@ -210,6 +210,17 @@ fn on_the_hosts_loopback_the_daemon_is_told_names_and_ports() {
 }
 
 #[test]
+fn where_no_namespaces_can_be_made_the_run_says_so() {
+    let lab = Lab::new(GOOD_DAEMON, &[("a-t", GOOD)]);
+    lab.shadow("unshare", "echo \"unshare: unshare failed: Operation not permitted\" >&2; exit 1");
+    lab.run(&["--check"]).expect(0, &["On the host's loopback, with free ports and --hosts-file\n"]);
+    let run = lab.run(&[]);
+    run.expect(0, &["\n1 passed, 0 failed\n"]);
+    let told = "On the host's loopback, with free ports and --hosts-file: no network and mount namespace can be made";
+    assert!(run.stdout.starts_with(told) && run.stderr.is_empty(), "{}{}", run.stdout, run.stderr);
+}
+
+#[test]
 fn a_check_runs_nothing_and_names_what_is_missing() {
     let lab = Lab::new(GOOD_DAEMON, &[("a-t", GOOD)]);
     lab.run(&["--check", "--no-isolation"]).expect(0, &["1 binaries are there\nOn the host's loopback"]);

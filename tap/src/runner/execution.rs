@@ -2,10 +2,10 @@
 
 use super::report::{Report, Test, Verdict};
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -48,7 +48,8 @@ impl Outcome {
 }
 
 /// Runs `command` to its end, but not longer than `timeout`, nor once `give_up` has a reason; then it is killed with all its
-/// children. Standard output is judged as TAP; it and standard error go to `log_file`.
+/// children. Standard output is judged as TAP; it and standard error go to `log_file`. While it runs, a file beside that with the
+/// extension `pid` has its process number, which is that of its process group, too.
 pub fn run(
     mut command: Command,
     log_file: &Path,
@@ -76,6 +77,8 @@ pub fn run(
                 let report = if bad { "bad" } else { "good" };
                 problems.push(format!("ended with {status} after a {report} report"));
             }
+            // It may have come to its end just because of that, before anyone looked.
+            problems.extend(give_up());
             (tests, problems)
         }
     };
@@ -87,15 +90,20 @@ struct Running {
     child: Child,
     lines: Receiver<String>,
     log: File,
+    pid_file: PathBuf,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
         // Until it has been waited for, its number is its own and its group's.
         if let Ok(None) = self.child.try_wait() {
-            let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+            if kill_process_group(Pid::from_child(&self.child), Signal::KILL).is_err() {
+                let _ = self.child.kill();
+            }
             let _ = self.child.wait();
         }
+        // Nobody is misled by it: who reads it looks whether the process is the binary.
+        let _ = fs::remove_file(&self.pid_file);
     }
 }
 
@@ -106,7 +114,8 @@ fn start(command: &mut Command, log_file: &Path) -> io::Result<Running> {
     let mut child = command.spawn()?;
     let (sender, lines) = mpsc::channel();
     let stdout = child.stdout.take();
-    let running = Running { child, lines, log };
+    let running = Running { child, lines, log, pid_file: log_file.with_extension("pid") };
+    fs::write(&running.pid_file, running.child.id().to_string())?;
     if let Some(stdout) = stdout {
         // Ends when the child's output does. Not joined: a grandchild in another group may hold the pipe.
         thread::Builder::new().name("tap-output".into()).spawn(move || forward_lines(stdout, &sender))?;
@@ -166,7 +175,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         let outcome = run(command, &log_file, timeout, give_up);
-        (outcome, std::fs::read_to_string(log_file).unwrap())
+        (outcome, fs::read_to_string(log_file).unwrap())
     }
 
     fn shell(script: &str) -> (Outcome, String) {
@@ -223,18 +232,33 @@ mod tests {
         let mut begun = None;
         // Given up as soon as the child is known.
         let (outcome, _) = shell_until(&script, LONG, &mut || {
-            begun = std::fs::read_to_string(&pid_file).ok();
+            begun = fs::read_to_string(&pid_file).ok();
             begun.is_some().then(|| "enough".to_owned())
         });
         assert_eq!(outcome.problems, ["killed: enough"]);
         let child = begun.unwrap();
         let state = format!("/proc/{}/stat", child.trim());
-        let gone = || std::fs::read_to_string(&state).map_or(true, |stat| stat.contains(") Z "));
+        let gone = || fs::read_to_string(&state).map_or(true, |stat| stat.contains(") Z "));
         let deadline = Instant::now() + LONG;
         while !gone() {
             assert!(Instant::now() < deadline, "{state} is there");
             thread::sleep(EXIT_POLL);
         }
+    }
+
+    #[test]
+    fn a_reason_to_give_up_counts_although_the_program_has_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let pid_file = directory.path().join("pid");
+        let script = format!("echo $$ >{}; echo 1..1; echo ok 1", pid_file.display());
+        let (outcome, _) = shell_until(&script, LONG, &mut || {
+            let pid = fs::read_to_string(&pid_file).ok()?;
+            let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            let runs = state.is_ok_and(|state| !state.contains(") Z "));
+            (!runs && !pid.is_empty()).then(|| "the daemon has ended".to_owned())
+        });
+        assert_eq!(outcome.problems.len(), 1, "{outcome:?}");
+        assert!(outcome.problems[0].ends_with("the daemon has ended"), "{outcome:?}");
     }
 
     #[test]

@@ -61,11 +61,6 @@ impl Rounds<'_> {
         let log_length = daemon.log_length();
         let mut give_up = || reason_to_end(daemon, interrupt);
         let mut outcome = execution::run(command, &log_file, self.options.timeout, &mut give_up);
-        // It may have ended by itself before anyone looked, just because the daemon had.
-        if let Some(reason) = give_up() {
-            let told = outcome.problems.iter().any(|problem| problem.contains(&reason));
-            outcome.problems.extend((!told).then_some(reason));
-        }
         let daemon_log = daemon.log_after(log_length);
         if let Some(line) = daemon_log.lines().find(|line| line.contains(PANIC)) {
             outcome.problems.push(format!("in the daemon's log: {line}"));

@@ -66,6 +66,12 @@ impl Lab {
         fs::write(self.path("groups/fake").join(name), text).unwrap();
     }
 
+    /// Puts a script in the place of a program that the runner uses.
+    pub fn shadow(&self, program: &str, text: &str) {
+        fs::create_dir_all(self.path("shadow")).unwrap();
+        script(&self.path("shadow").join(program), text);
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -78,6 +84,8 @@ impl Lab {
     pub fn start(&self, options: &[&str]) -> Runner {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tap-runner"));
         command.args(["--daemon", "daemon", "--group", "fake-g1", "--binaries", "bin"]).args(options);
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", self.path("shadow").display()));
         command.current_dir(self.directory.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Runner(command.spawn().unwrap())
