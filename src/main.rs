@@ -117,7 +117,7 @@ fn one_line(message: &str) -> String {
 }
 
 fn fail(message: &str) -> ExitCode {
-    eprintln!("pointsman: {message}");
+    eprintln!("pointsman: {}", one_line(message));
     ExitCode::FAILURE
 }
 

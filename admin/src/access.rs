@@ -8,7 +8,7 @@ use crate::answer::Answer;
 use crate::current::{Client, Current, Epoch, Role};
 use crate::error::{self, failed, from_sqlite};
 use crate::live::Registered;
-use crate::store::{self, Places, Store};
+use crate::store::{self, DiskFile, Places, Store};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockWriteGuard};
 use rusqlite::Connection;
 use std::ops::{Deref, DerefMut};
@@ -34,6 +34,7 @@ pub(crate) struct Database {
     /// Moves on when a change has waited long enough: readers that began before end.
     epoch: Epoch,
     places: Places,
+    file: DiskFile,
     /// Every live table.
     pub live: Registered,
     held: Arc<AtomicUsize>,
@@ -67,6 +68,7 @@ impl Database {
             gate: RwLock::new(()),
             epoch: Epoch::default(),
             places: store.places.clone(),
+            file: store.file.clone(),
             live: store.live.clone(),
             held: Arc::clone(&store.held),
             of_admin: Readers::default(),
@@ -113,14 +115,16 @@ impl Database {
                 return Ok(None);
             }
             let running = reader.current.begin_reading(client, STATEMENT_LIMIT, &self.epoch);
-            let answer = Answer::collect(&reader.conn, sql, store::room(&self.held));
+            let answer = Answer::collect(&reader.conn, sql, store::room(&self.held), || {
+                running.check_disk(&self.file)
+            });
             answer.map(Some).map_err(|error| if running.gave_way() { gave_way() } else { error })
         });
         answered?.unwrap_or(Ok(None))
     }
 
     /// Has `what` done with a reading connection of the client's kind. `None` if an administrator can have none: the writing one
-    /// is there.
+    /// is there. None is opened while another file is in the place of the database's, which nobody has asked to be read.
     pub fn with_reader<T>(
         &self,
         client: &Client,
@@ -133,7 +137,8 @@ impl Database {
             Role::Stats => &self.of_stats,
         };
         let mut place = readers.take(until)?;
-        if place.reader.is_none() {
+        let opens = client.role == Role::Stats || self.file.check().is_ok();
+        if place.reader.is_none() && opens {
             match Reader::open(&self.places, client.role, &self.live) {
                 Ok(reader) => place.reader = Some(reader),
                 Err(error) if client.role == Role::Admin => {

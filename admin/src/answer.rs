@@ -57,13 +57,20 @@ impl Answer {
         }
     }
 
-    /// Runs one SQL statement and collects what it returns; an error where that takes more than `room` bytes.
-    pub(crate) fn collect(conn: &Connection, sql: &str, room: usize) -> Result<Self, SqlError> {
+    /// Runs one SQL statement and collects what it returns; an error where that takes more than `room` bytes. `admit` is asked
+    /// when SQLite has read the statement, before it runs.
+    pub(crate) fn collect(
+        conn: &Connection,
+        sql: &str,
+        room: usize,
+        admit: impl FnOnce() -> Result<(), SqlError>,
+    ) -> Result<Self, SqlError> {
         let mut statement = match conn.prepare(sql) {
             Ok(statement) => statement,
             Err(Error::Empty) => return Ok(Self::done()),
             Err(error) => return Err(from_sqlite(&error)),
         };
+        admit()?;
         // SQLite would take NULL for them. MySQL's own client even counts on an error: it sends `select $$` when it connects and
         // reads no result.
         if statement.parameter_count() > 0 {

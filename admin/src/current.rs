@@ -1,9 +1,11 @@
 //! The client's statement that runs now: who runs it, and what ends it early.
 
+use crate::store::DiskFile;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use wire::SqlError;
 use wire::socket::Socket;
 
 /// What a client may see and do.
@@ -66,6 +68,8 @@ struct Statement {
     until: Instant,
     /// Of one that gives way to changes: when it began.
     epoch: Option<(Epoch, u64)>,
+    /// Whether it names a table of the schema `disk`.
+    names_disk: bool,
 }
 
 impl Statement {
@@ -86,13 +90,23 @@ impl Current {
     }
 
     fn start(&self, client: &Client, limit: Duration, epoch: Option<(Epoch, u64)>) -> Guard<'_> {
-        *self.0.lock() = Some(Statement { client: client.clone(), until: Instant::now() + limit, epoch });
+        *self.0.lock() = Some(Statement {
+            client: client.clone(),
+            until: Instant::now() + limit,
+            epoch,
+            names_disk: false,
+        });
         Guard(self)
     }
 
     /// Whether a client's statement runs, rather than one of our own.
     pub fn is_running(&self) -> bool {
         self.0.lock().is_some()
+    }
+
+    /// The statement names a table of the schema `disk`.
+    pub fn note_disk(&self) {
+        self.0.lock().iter_mut().for_each(|statement| statement.names_disk = true);
     }
 
     /// Whether the statement must end: its time is over, a change waits, or nobody can take its answer.
@@ -115,6 +129,12 @@ impl Current {
 pub(crate) struct Guard<'a>(&'a Current);
 
 impl Guard<'_> {
+    /// An error if the statement is about what is on disk, and the database's file is not there any more.
+    pub fn check_disk(&self, file: &DiskFile) -> Result<(), SqlError> {
+        let names_disk = self.0.0.lock().as_ref().is_some_and(|statement| statement.names_disk);
+        if names_disk { file.check() } else { Ok(()) }
+    }
+
     /// Whether the statement was to end for a change.
     pub fn gave_way(&self) -> bool {
         self.0.0.lock().as_ref().is_some_and(Statement::gave_way)

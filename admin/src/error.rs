@@ -40,6 +40,20 @@ pub fn failed(text: impl std::fmt::Display) -> SqlError {
     SqlError::new(1045, "28000", format!("ProxySQL Admin Error: {text}"))
 }
 
+/// The same with control characters escaped: errors show values that anybody may have written, and terminals obey them.
+pub(crate) fn printable(error: SqlError) -> SqlError {
+    SqlError { message: escaped(&error.message), ..error }
+}
+
+/// A text with its control characters escaped.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
 /// Statements that could reach other files or change the admin schema.
 pub(crate) fn not_allowed() -> SqlError {
     failed("Command not allowed")

@@ -7,7 +7,10 @@ use wire::service::Address;
 pub fn parse_interfaces(list: &str) -> Result<Vec<Address>, String> {
     let entries = list.split(';').map(str::trim).filter(|entry| !entry.is_empty());
     let parse = |entry: &str| {
-        entry.parse().map_err(|error: wire::service::AddressError| format!("'{entry}' is {error}"))
+        entry.parse().map_err(|error: wire::service::AddressError| {
+            let shown: String = entry.chars().take(64).collect();
+            format!("'{shown}' is {error}")
+        })
     };
     entries.map(parse).collect()
 }

@@ -27,6 +27,7 @@ pub mod rows;
 mod runtime_tables;
 mod serve;
 mod store;
+mod stored;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -266,7 +267,10 @@ impl Admin {
             datadir: datadir.canonicalize().unwrap_or_else(|_| datadir.to_path_buf()),
             moving: Mutex::default(),
         };
-        admin.check_rows(&admin.store.lock().conn)?;
+        let database = admin.datadir.join(store::DATABASE);
+        for line in admin.check_rows(&admin.store.lock().conn)? {
+            log::error!("{}: {line}", database.display());
+        }
         let own = runtime_tables::tables(&admin.published)
             .into_iter()
             .chain([collations::table(), admin.checksums.table()]);
@@ -320,15 +324,19 @@ impl Admin {
         command::load_save::typed_variables(&self.defaults, &rows).map(|(variables, _)| variables)
     }
 
-    /// Whether a start can do with what is in `main`, which came from disk.
-    fn check_rows(&self, conn: &Connection) -> Result<(), StoreError> {
-        let refuse = |error: SqlError, remedy: &str| {
-            let path = self.datadir.join(store::DATABASE);
-            StoreError(format!("{}: {}; {remedy}", path.display(), error.message))
-        };
-        self.variables_of(conn).map_err(|error| refuse(error, "override it with --set"))?;
-        read::all_rows(conn)
-            .map_err(|error| refuse(error, "correct it with sqlite3, or move the file away to start empty"))
+    /// Whether a start can do with what is in `main`, which came from disk. Variables whose values do not fit have their defaults
+    /// there afterwards; returns a line for each.
+    fn check_rows(&self, conn: &Connection) -> Result<Vec<String>, StoreError> {
+        let path = self.datadir.join(store::DATABASE);
+        let replaced = stored::replace_unfit(conn, &self.defaults);
+        let replaced = replaced.map_err(|error| store::explain(&path, &error))?;
+        read::all_rows(conn).map_err(|error| {
+            let (path, why) = (path.display(), error.message);
+            StoreError(format!(
+                "{path}: {why}; correct it with sqlite3, or move the file away to start empty"
+            ))
+        })?;
+        Ok(replaced)
     }
 
     /// Whether the daemon could start from what disk holds now.
@@ -339,7 +347,8 @@ impl Admin {
             |error: StoreError| error::failed(format!("not restarted, as the start would fail: {error}"));
         let Some(conn) = store.rehearse().map_err(refuse)? else { return Ok(()) };
         store::set_variables(&conn, &self.overrides).map_err(|error| error::from_sqlite(&error))?;
-        self.check_rows(&conn).map_err(refuse)
+        // What it says of variables is for the log of the start.
+        self.check_rows(&conn).map(drop).map_err(refuse)
     }
 
     /// LOAD for servers and users, then for variables, at start: publishing the variables opens the listeners, and by then all

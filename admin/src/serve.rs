@@ -5,6 +5,7 @@ use crate::answer::Answer;
 use crate::command::packet::Outcome;
 use crate::command::{self, prepared};
 use crate::current::{Client, Role};
+use crate::error::printable;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wire::auth::Accounts;
 use wire::login::{ServerOptions, login};
@@ -60,7 +61,7 @@ impl QueryHandler for Session<'_> {
     }
 
     fn prepare(&mut self, sql: &str) -> Result<Prepared, SqlError> {
-        prepared::prepare(self.admin, &self.client, sql)
+        prepared::prepare(self.admin, &self.client, sql).map_err(printable)
     }
 
     fn execute(&mut self, sql: &str, values: &[Parameter], reply: Reply<'_>) -> Result<(), WireError> {

@@ -17,7 +17,7 @@ use crate::variables::registry::VARIABLES;
 use crate::{Start, StoreError, Variables, error};
 use connections::{BUSY_TIMEOUT, attach, attach_disk, connect_writer};
 use failures::{cause, check};
-use file::{DiskFile, lock};
+use file::lock;
 use rusqlite::{Connection, params};
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -29,6 +29,7 @@ use wire::SqlError;
 
 pub(crate) use connections::{Places, connect_reader, file_uri};
 pub(crate) use failures::{explain, not_ours};
+pub(crate) use file::DiskFile;
 
 /// The database's file name in the data directory.
 pub(crate) const DATABASE: &str = "pointsman.db";
@@ -42,7 +43,7 @@ pub(crate) struct Store {
     /// Bytes of results that clients are still reading.
     pub held: Arc<AtomicUsize>,
     current: Current,
-    file: DiskFile,
+    pub file: DiskFile,
     /// Held as long as the store is open; a second daemon on the same directory cannot take it.
     _lock: File,
 }
@@ -79,6 +80,7 @@ impl Store {
         let path = self.file.path.clone();
         // The log is asked for in the file's header: that of another program's stays as it is.
         upgrade::check(&self.conn, &path)?;
+        self.file.protect().map_err(|error| StoreError(format!("{}: {error}", path.display())))?;
         self.conn.execute_batch("PRAGMA disk.journal_mode = WAL").map_err(|error| explain(&path, &error))?;
         upgrade::run(&mut self.conn, &path)?;
         self.create_tables(fresh).map_err(|error| explain(&path, &error))
@@ -126,54 +128,40 @@ impl Store {
     }
 
     fn fill_memory(&mut self, defaults: &Variables) -> rusqlite::Result<()> {
-        self.copy(TABLES.iter().filter(|table| table.group != tables::Group::Variables), "disk", "main")?;
-        self.variables_to_memory("", defaults)
+        let transaction = self.conn.transaction()?;
+        let rows = TABLES.iter().filter(|table| table.group != tables::Group::Variables);
+        copy(&transaction, rows, "disk", "main")?;
+        variables_to_memory(&transaction, "", defaults)?;
+        transaction.commit()
     }
 
-    /// Replaces a group's tables in memory by those on disk.
-    pub fn disk_to_memory(&mut self, group: tables::Group) -> rusqlite::Result<()> {
-        self.copy(tables::of(group), "disk", "main")
+    /// Replaces a group's tables in memory by those on disk, and of variables those whose names begin with `prefix`. Memory stays
+    /// as it was where `check` refuses what it finds in `main` then.
+    pub fn disk_to_memory(
+        &mut self,
+        group: tables::Group,
+        prefix: &str,
+        defaults: &Variables,
+        check: impl FnOnce(&Connection) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let path = self.file.path.clone();
+        let transaction = self.conn.transaction().map_err(|error| file_error(&path, &error))?;
+        let copied = match group {
+            tables::Group::Variables => variables_to_memory(&transaction, prefix, defaults),
+            group => copy(&transaction, tables::of(group), "disk", "main"),
+        };
+        copied.map_err(|error| file_error(&path, &error))?;
+        check(&transaction)?;
+        transaction.commit().map_err(|error| file_error(&path, &error))
     }
 
     /// Replaces a group's tables on disk by those in memory, all or nothing.
     pub fn memory_to_disk(&mut self, group: tables::Group) -> rusqlite::Result<()> {
-        self.copy(tables::of(group), "main", "disk")?;
+        let transaction = self.conn.transaction()?;
+        copy(&transaction, tables::of(group), "main", "disk")?;
+        transaction.commit()?;
         self.empty_log();
         Ok(())
-    }
-
-    fn copy(
-        &mut self,
-        tables: impl Iterator<Item = &'static TableDef>,
-        from: &str,
-        to: &str,
-    ) -> rusqlite::Result<()> {
-        let transaction = self.conn.transaction()?;
-        for table in tables {
-            let name = table.name;
-            transaction.execute(&format!("DELETE FROM {to}.{name}"), [])?;
-            transaction.execute(&format!("INSERT INTO {to}.{name} SELECT * FROM {from}.{name}"), [])?;
-        }
-        transaction.commit()
-    }
-
-    /// Sets the variables in memory whose names begin with `prefix` to what disk holds, and to `defaults` where it holds nothing.
-    pub fn variables_to_memory(&mut self, prefix: &str, defaults: &Variables) -> rusqlite::Result<()> {
-        let transaction = self.conn.transaction()?;
-        let pattern = format!("{prefix}%");
-        transaction.execute("DELETE FROM main.global_variables WHERE variable_name LIKE ?1", [&pattern])?;
-        transaction.execute(
-            "INSERT INTO main.global_variables SELECT * FROM disk.global_variables WHERE variable_name LIKE ?1",
-            [&pattern],
-        )?;
-        for var in VARIABLES.iter().filter(|var| var.name.starts_with(prefix)) {
-            let conflict = if var.is_read_only() { "REPLACE" } else { "IGNORE" };
-            transaction.execute(
-                &format!("INSERT OR {conflict} INTO main.global_variables VALUES (?1, ?2)"),
-                params![var.name, var.show(defaults)],
-            )?;
-        }
-        transaction.commit()
     }
 
     /// Replaces the variables on disk whose names begin with `prefix` by those in memory.
@@ -205,13 +193,7 @@ impl Store {
 
     /// What a client is told where reading or writing the file failed.
     pub fn file_error(&self, error: &rusqlite::Error) -> SqlError {
-        match cause(error) {
-            Some((what, remedy)) => error::failed(format!(
-                "{}: {what}; nothing was saved or loaded: {remedy} and try again",
-                self.file.path.display()
-            )),
-            None => error::from_sqlite(error),
-        }
+        file_error(&self.file.path, error)
     }
 
     /// Sets variables in memory. Returns how many rows that made or changed.
@@ -230,11 +212,11 @@ impl Store {
         limit: Duration,
         may_change: bool,
     ) -> Result<Answer, SqlError> {
-        let _running = self.current.begin(client, limit);
+        let running = self.current.begin(client, limit);
         if !may_change && self.conn.prepare(sql).is_ok_and(|statement| !statement.readonly()) {
             return Err(read_only_error());
         }
-        Answer::collect(&self.conn, sql, room(&self.held))
+        Answer::collect(&self.conn, sql, room(&self.held), || running.check_disk(&self.file))
     }
 
     /// Undoes what was done since a savepoint, and forgets it.
@@ -255,7 +237,7 @@ impl Store {
         self.look_at_file()?;
         self.conn.execute_batch("DETACH DATABASE disk").map_err(explained)?;
         attach_disk(&self.conn, &path).map_err(explained)?;
-        self.file = file;
+        self.file.become_other(&file);
         self.make_ready(false)
     }
 
@@ -291,12 +273,49 @@ impl Store {
         }
         Ok(Some(scratch))
     }
+}
 
-    /// An error where the database file is not the one that was opened: SQLite would go on with a removed file, and what is
-    /// saved there is gone at the next start.
-    pub fn check_file(&self) -> Result<(), SqlError> {
-        self.file.check()
+fn file_error(path: &Path, error: &rusqlite::Error) -> SqlError {
+    match cause(error) {
+        Some((what, remedy)) => error::failed(format!(
+            "{}: {what}; nothing was saved or loaded: {remedy} and try again",
+            path.display()
+        )),
+        None => error::from_sqlite(error),
     }
+}
+
+/// Replaces tables in one schema by those in another.
+fn copy(
+    conn: &Connection,
+    tables: impl Iterator<Item = &'static TableDef>,
+    from: &str,
+    to: &str,
+) -> rusqlite::Result<()> {
+    for table in tables {
+        let name = table.name;
+        conn.execute(&format!("DELETE FROM {to}.{name}"), [])?;
+        conn.execute(&format!("INSERT INTO {to}.{name} SELECT * FROM {from}.{name}"), [])?;
+    }
+    Ok(())
+}
+
+/// Sets the variables in memory whose names begin with `prefix` to what disk holds, and to `defaults` where it holds nothing.
+fn variables_to_memory(conn: &Connection, prefix: &str, defaults: &Variables) -> rusqlite::Result<()> {
+    let pattern = format!("{prefix}%");
+    conn.execute("DELETE FROM main.global_variables WHERE variable_name LIKE ?1", [&pattern])?;
+    conn.execute(
+        "INSERT INTO main.global_variables SELECT * FROM disk.global_variables WHERE variable_name LIKE ?1",
+        [&pattern],
+    )?;
+    for var in VARIABLES.iter().filter(|var| var.name.starts_with(prefix)) {
+        let conflict = if var.is_read_only() { "REPLACE" } else { "IGNORE" };
+        conn.execute(
+            &format!("INSERT OR {conflict} INTO main.global_variables VALUES (?1, ?2)"),
+            params![var.name, var.show(defaults)],
+        )?;
+    }
+    Ok(())
 }
 
 /// Sets variables in `main`.

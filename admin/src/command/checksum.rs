@@ -15,11 +15,18 @@ pub(super) fn run(admin: &Admin, statement: &str) -> Option<Result<Answer, SqlEr
     let (schema, words) =
         disk.or_else(|| memory("MEMORY")).or_else(|| memory("MEM")).unwrap_or(("main", rest));
     let (table, condition) = target(words)?;
-    let sum = checksums::of_table(&admin.store.lock().conn, schema, table, &condition);
-    Some(sum.map(|sum| {
+    Some(sum(admin, schema, table, &condition).map(|sum| {
         let columns = vec!["table".to_owned(), "checksum".to_owned()];
         Answer::texts(columns, vec![vec![Some(table.to_owned()), Some(sum)]])
     }))
+}
+
+fn sum(admin: &Admin, schema: &str, table: &str, condition: &str) -> Result<String, SqlError> {
+    let store = admin.store.lock();
+    if schema == "disk" {
+        store.file.check()?;
+    }
+    checksums::of_table(&store.conn, schema, table, condition)
 }
 
 /// The table that words such as MYSQL QUERY RULES name, and which of its rows.

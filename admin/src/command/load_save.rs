@@ -4,10 +4,10 @@ use super::save::from_runtime;
 use super::text::after;
 use crate::answer::Answer;
 use crate::config_file::Wanted;
-use crate::store::Store;
 use crate::tables::Group;
 use crate::variables::registry;
 use crate::{Admin, ConfigSet, Variables, proxysql_servers, query_rules, read};
+use rusqlite::Connection;
 use wire::SqlError;
 
 /// What a command moves: a group of tables, and for variables which of them.
@@ -92,18 +92,16 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
         Move::RuntimeToMemory => return from_runtime(admin, module),
         Move::DiskToMemory => {
             let mut store = admin.store.lock();
-            store.check_file()?;
-            match module.group {
-                Group::Variables => store.variables_to_memory(module.prefix, &admin.defaults),
-                group => store.disk_to_memory(group),
-            }
-            .map_err(|error| store.file_error(&error))?;
+            store.file.check()?;
+            // What disk holds may be another program's work: memory takes nothing that would not load.
+            let check = |conn: &Connection| read_set(admin, conn, module).map(drop);
+            store.disk_to_memory(module.group, module.prefix, &admin.defaults, check)?;
         }
         Move::MemoryToDisk => {
             let mut store = admin.store.lock();
-            store.check_file()?;
+            store.file.check()?;
             // What disk holds must load, or the daemon could not start again.
-            read_set(admin, &store, module)?;
+            read_set(admin, &store.conn, module)?;
             match module.group {
                 Group::Variables => store.variables_to_disk(module.prefix),
                 group => store.memory_to_disk(group),
@@ -137,7 +135,8 @@ pub(super) fn answer(affected: u64, ignored: &[String]) -> Answer {
 fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
     let runtime = admin.daemon()?;
     // Rows are read under the store's lock; the daemon publishes without it.
-    let (set, mut ignored) = read_set(admin, &admin.store.lock(), module)?;
+    let (set, mut ignored) = read_set(admin, &admin.store.lock().conn, module)?;
+    ignored.iter().for_each(|entry| log::warn!("LOAD {}: {entry}", module.words));
     ignored.extend(runtime.publish(set.clone())?.ignored);
     let mut published = admin.published.lock();
     match set {
@@ -154,21 +153,18 @@ fn to_runtime(admin: &Admin, module: &Module) -> Result<Vec<String>, SqlError> {
 }
 
 /// The module's rows in memory, typed, and what was left out.
-fn read_set(admin: &Admin, store: &Store, module: &Module) -> Result<(ConfigSet, Vec<String>), SqlError> {
+fn read_set(admin: &Admin, conn: &Connection, module: &Module) -> Result<(ConfigSet, Vec<String>), SqlError> {
     match module.group {
-        Group::Servers => Ok((ConfigSet::Servers(read::servers(&store.conn)?), Vec::new())),
-        Group::QueryRules => Ok((ConfigSet::QueryRules(query_rules::read(&store.conn)?), Vec::new())),
-        Group::Users => Ok((ConfigSet::Users(read::users(&store.conn)?), Vec::new())),
-        Group::ProxysqlServers => {
-            Ok((ConfigSet::ProxysqlServers(proxysql_servers::read(&store.conn)?), Vec::new()))
-        }
+        Group::Servers => Ok((ConfigSet::Servers(read::servers(conn)?), Vec::new())),
+        Group::QueryRules => Ok((ConfigSet::QueryRules(query_rules::read(conn)?), Vec::new())),
+        Group::Users => Ok((ConfigSet::Users(read::users(conn)?), Vec::new())),
+        Group::ProxysqlServers => Ok((ConfigSet::ProxysqlServers(proxysql_servers::read(conn)?), Vec::new())),
         Group::Variables => {
-            let rows = read::variables(&store.conn, module.prefix)?;
+            let rows = read::variables(conn, module.prefix)?;
             let base = admin.published.lock().variables.clone();
             let (mut variables, ignored) = typed_variables(base.as_ref().unwrap_or(&admin.defaults), &rows)?;
             // Memory may still hold false from before PROXYSQL READONLY: that ends with READWRITE, and not with a LOAD.
             variables.admin_read_only |= base.is_some_and(|base| base.admin_read_only);
-            ignored.iter().for_each(|entry| log::warn!("{}: {entry}", module.words));
             Ok((ConfigSet::Variables(Box::new(variables)), ignored))
         }
     }
@@ -184,7 +180,11 @@ pub(crate) fn typed_variables(
     for (name, value) in rows {
         // Names in the table are exact: of two spellings of one name neither could be preferred.
         match registry::find(name).filter(|var| var.name == name) {
-            Some(var) if var.is_read_only() => {}
+            Some(var) if var.is_read_only() => {
+                if *value != var.show(base) {
+                    ignored.push(format!("global_variables: {name} is read-only, and stays what it is"));
+                }
+            }
             Some(var) => var.apply(&mut variables, value).ok_or_else(|| {
                 let wrong = super::set::wrong_value(var, value);
                 SqlError { message: format!("global_variables.variable_value: {}", wrong.message), ..wrong }
@@ -192,5 +192,19 @@ pub(crate) fn typed_variables(
             None => ignored.push(format!("global_variables: unknown variable {name}")),
         }
     }
+    if rows.iter().any(|(name, _)| name.ends_with("_credentials")) {
+        ignored.extend(administrators_that_only_read(&variables));
+    }
     Ok((variables, ignored))
+}
+
+/// Entries of admin-stats_credentials that count for nothing, because admin-admin_credentials has the name.
+fn administrators_that_only_read(variables: &Variables) -> Vec<String> {
+    let is_admin = |user: &str| variables.admin_credentials.iter().any(|(name, _)| name == user);
+    let both = variables.stats_credentials.iter().filter(|(user, _)| is_admin(user));
+    both.map(|(user, _)| {
+        let user = user.escape_debug();
+        format!("global_variables: admin-stats_credentials: '{user}' is in admin-admin_credentials, and so an administrator")
+    })
+    .collect()
 }

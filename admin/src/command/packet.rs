@@ -7,7 +7,7 @@ use super::text::statements;
 use super::{is_sql, run_one};
 use crate::answer::Answer;
 use crate::current::{Client, Role};
-use crate::error::{failed, from_sqlite};
+use crate::error::{failed, from_sqlite, printable};
 use crate::{Admin, STATEMENT_LIMIT};
 use std::time::Instant;
 use wire::SqlError;
@@ -24,7 +24,7 @@ pub(crate) struct Outcome {
 /// Answers a packet; `many` if it may hold several statements.
 pub(crate) fn run(admin: &Admin, client: &Client, sql: &str, many: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    outcome.error = run_all(admin, client, sql, many, &mut outcome.answers).err();
+    outcome.error = run_all(admin, client, sql, many, &mut outcome.answers).err().map(printable);
     outcome
 }
 

@@ -3,7 +3,7 @@
 use super::text::{after, split_outside_quotes, unquote};
 use crate::answer::Answer;
 use crate::current::{Client, Role};
-use crate::error::{failed, from_sqlite};
+use crate::error::{escaped, failed, from_sqlite};
 use crate::variables::kind::VarDef;
 use crate::variables::registry;
 use crate::{Admin, Variables};
@@ -45,7 +45,7 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Result<Answer, 
     };
     let info = match unknown.as_slice() {
         [] => String::new(),
-        names => format!("Unknown global variable: {}", names.join(", ")),
+        names => format!("Unknown global variable: {}", escaped(&names.join(", "))),
     };
     Ok(Answer::Ok { affected, info })
 }
@@ -71,12 +71,12 @@ pub(crate) fn canonical(var: &VarDef, text: &str) -> Result<String, SqlError> {
 
 /// A value that its variable cannot take. Credentials are not shown.
 pub(crate) fn wrong_value(var: &VarDef, text: &str) -> SqlError {
-    let (name, expects) = (var.name, var.expects());
+    let (name, why) = (var.name, var.refusal(text));
     let shown = match var.is_secret() {
         true => "that value".to_owned(),
         false => format!("'{}'", text.chars().take(64).collect::<String>()),
     };
-    SqlError::new(1231, "42000", format!("Variable '{name}' can't be set to {shown}: expected {expects}"))
+    SqlError::new(1231, "42000", format!("Variable '{name}' can't be set to {shown}: {why}"))
 }
 
 #[cfg(test)]

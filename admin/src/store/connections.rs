@@ -145,7 +145,12 @@ fn prepare(
     conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, LENGTH_LIMIT)?;
     let running = current.clone();
     conn.authorizer(Some(move |context: AuthContext<'_>| match running.is_running() {
-        true => authorize(&context.action),
+        true => {
+            if context.database_name == Some("disk") {
+                running.note_disk();
+            }
+            authorize(&context.action)
+        }
         false => Authorization::Allow,
     }))?;
     let running = current.clone();

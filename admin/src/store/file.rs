@@ -1,30 +1,32 @@
 //! The database file and the lock of its directory.
 
 use crate::{StoreError, error};
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use parking_lot::Mutex;
+use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use wire::SqlError;
 
 const LOCK: &str = "pointsman.lock";
 
-/// The database file, as it was when it was opened.
-pub(super) struct DiskFile {
+/// The database file, as it was when it was opened. Clones follow the store to another one.
+#[derive(Clone)]
+pub(crate) struct DiskFile {
     pub path: PathBuf,
     /// Device and inode.
-    identity: (u64, u64),
+    identity: Arc<Mutex<(u64, u64)>>,
 }
 
 impl DiskFile {
-    /// Makes the file if it is missing, readable for its owner alone since it holds passwords.
+    /// Makes the file if it is missing, readable for its owner alone since it holds passwords. One that is there keeps its mode
+    /// until [`Self::protect`].
     pub fn create(path: PathBuf) -> Result<Self, StoreError> {
         let file =
             OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
-        match file.and_then(|file| {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-            file.metadata()
-        }) {
-            Ok(found) => Ok(Self { path, identity: (found.dev(), found.ino()) }),
+        match file.and_then(|file| file.metadata()) {
+            Ok(found) => Ok(Self { path, identity: Arc::new(Mutex::new(identity(&found))) }),
             Err(error) => Err(StoreError(format!(
                 "{}: {error}; it must be readable and writable for this user",
                 path.display()
@@ -32,17 +34,34 @@ impl DiskFile {
         }
     }
 
+    /// Has it readable for its owner alone, now that it is known to be ours.
+    pub fn protect(&self) -> io::Result<()> {
+        fs::set_permissions(&self.path, Permissions::from_mode(0o600))
+    }
+
+    /// The store uses `other` from now on.
+    pub fn become_other(&self, other: &Self) {
+        let identity = *other.identity.lock();
+        *self.identity.lock() = identity;
+    }
+
+    /// An error where another file is in its place, or none: SQLite would go on with a removed file, and what is saved there
+    /// is gone at the next start.
     pub fn check(&self) -> Result<(), SqlError> {
         let what = match fs::metadata(&self.path) {
-            Ok(found) if (found.dev(), found.ino()) == self.identity => return Ok(()),
+            Ok(found) if identity(&found) == *self.identity.lock() => return Ok(()),
             Ok(_) => "the file was replaced while the daemon runs".to_owned(),
             Err(error) => error.to_string(),
         };
         let path = self.path.display();
         Err(error::failed(format!(
-            "{path}: {what}; nothing was saved or loaded: PROXYSQL FLUSH CONFIGDB uses what is there"
+            "{path}: {what}; nothing was read or saved: PROXYSQL FLUSH CONFIGDB uses what is there"
         )))
     }
+}
+
+fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 /// Makes sure that no other daemon uses the directory.

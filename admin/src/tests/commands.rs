@@ -169,3 +169,33 @@ fn sessions_and_their_statements_are_killed_by_number() {
     }
     assert_eq!(f.daemon.commands.lock().len(), 3);
 }
+
+#[test]
+fn what_refusals_show_is_printable() {
+    let f = fixture();
+    f.ok("INSERT INTO mysql_servers (hostname, max_connections) VALUES ('a', '\u{1b}[31m\n')");
+    let message = f.error("LOAD MYSQL SERVERS TO RUNTIME").message;
+    assert!(message.contains("'\\u{1b}[31m\\n'"), "{message}");
+    for sql in [
+        "SET mysql-wait_timeout='\u{1b}\n'",
+        "SELECT \u{7}x FROM mysql_servers",
+        "LOAD MYSQL USER a\u{7}b TO RUNTIME",
+        "SHOW CREATE TABLE \u{7}x",
+    ] {
+        let message = f.error(sql).message;
+        assert!(!message.contains(char::is_control) && message.contains("\\u{"), "{message:?}");
+    }
+    assert_eq!(f.ok("SET mysql-a\u{7}='1'").1, "Unknown global variable: mysql-a\\u{7}");
+}
+
+#[test]
+fn an_address_that_cannot_be_listened_on_says_why() {
+    let f = fixture();
+    let path = "x".repeat(200);
+    let message = f.error(&format!("SET mysql-interfaces='/{path}'")).message;
+    assert!(message.contains("103 bytes") && message.len() < 400, "{message}");
+    assert!(
+        f.error("SET mysql-interfaces='localhost:1'").message.contains("'localhost:1' is not an address")
+    );
+    assert!(f.error("SET admin-mysql_ifaces=''").message.contains("expected one or more addresses"));
+}

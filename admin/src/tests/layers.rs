@@ -373,3 +373,65 @@ fn collations_are_a_table() {
         f.rows("SHOW COLLATION").len().to_string()
     );
 }
+
+#[test]
+fn memory_takes_nothing_from_disk_that_would_not_load() {
+    let f = fixture();
+    for (sql, command, place) in [
+        (
+            "INSERT INTO disk.mysql_servers (hostname, max_connections) VALUES ('a', 'abc')",
+            "LOAD MYSQL SERVERS FROM DISK",
+            "mysql_servers (hostgroup_id=0, hostname='a', port=3306).max_connections: 'abc'",
+        ),
+        (
+            "INSERT INTO disk.mysql_users (username, default_hostgroup) VALUES ('u', 'abc')",
+            "LOAD MYSQL USERS TO MEMORY",
+            "mysql_users (username='u', backend=1).default_hostgroup: 'abc'",
+        ),
+        (
+            "INSERT INTO disk.mysql_query_rules (rule_id, timeout) VALUES (7, 'abc')",
+            "LOAD MYSQL QUERY RULES FROM DISK",
+            "mysql_query_rules (rule_id=7).timeout: 'abc'",
+        ),
+        (
+            "INSERT INTO disk.proxysql_servers (hostname, port) VALUES ('a', 'abc')",
+            "LOAD PROXYSQL SERVERS FROM DISK",
+            "proxysql_servers (hostname='a', port='abc').port: 'abc'",
+        ),
+        (
+            "INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'abc')",
+            "LOAD MYSQL VARIABLES FROM DISK",
+            "'mysql-wait_timeout' can't be set to 'abc'",
+        ),
+    ] {
+        f.ok(sql);
+        let message = f.error(command).message;
+        assert!(message.contains(place), "{command}: {message}");
+    }
+    for table in ["mysql_servers", "mysql_users", "mysql_query_rules", "proxysql_servers"] {
+        assert_eq!(f.one(&format!("SELECT count(*) FROM {table}")), "0", "{table}");
+    }
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout"), "28800000");
+}
+
+#[test]
+fn a_read_only_variable_that_was_changed_is_counted_and_stays_what_it_is() {
+    let f = fixture();
+    f.ok("UPDATE global_variables SET variable_value = '9.9' WHERE variable_name = 'admin-version'");
+    assert_eq!(f.ok("LOAD ADMIN VARIABLES TO RUNTIME").1, "1 entry ignored, see the log");
+    assert_eq!(f.ok("LOAD MYSQL VARIABLES TO RUNTIME").1, "");
+    let version = "SELECT variable_value FROM runtime_global_variables WHERE variable_name = 'admin-version'";
+    assert_eq!(f.one(version), VERSION);
+    f.ok("SAVE ADMIN VARIABLES FROM RUNTIME");
+    assert_eq!(f.ok("LOAD ADMIN VARIABLES TO RUNTIME").1, "");
+}
+
+#[test]
+fn a_reader_of_statistics_who_is_an_administrator_too_is_counted() {
+    let f = fixture();
+    f.ok("SET admin-admin_credentials='admin:a;both:b', admin-stats_credentials='stats:s;both:c'");
+    assert_eq!(f.ok("LOAD ADMIN VARIABLES TO RUNTIME").1, "1 entry ignored, see the log");
+    assert_eq!(f.ok("LOAD MYSQL VARIABLES TO RUNTIME").1, "");
+    f.ok("SET admin-stats_credentials='stats:s'");
+    assert_eq!(f.ok("LOAD ADMIN VARIABLES TO RUNTIME").1, "");
+}

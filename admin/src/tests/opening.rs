@@ -1,5 +1,6 @@
 use super::*;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 pub(super) fn refusal(dir: &Path) -> String {
     match Admin::open(dir, Variables::default(), &[]) {
@@ -25,6 +26,16 @@ fn what_is_not_a_database_is_refused_and_kept() {
     assert!(text.contains("pointsman.db: not a pointsman database"), "{text}");
     assert!(!text.contains('\n'));
     assert!(fs::read_to_string(&path).unwrap().starts_with("these are notes"));
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    // Notes and databases of others keep their mode, too.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    refusal(dir.path());
+    assert_eq!(mode(&path), 0o644);
+    fs::remove_file(&path).unwrap();
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE orders (id INT)").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(refusal(dir.path()).contains("it has a table orders"));
+    assert_eq!(mode(&path), 0o644);
 }
 
 #[test]
@@ -57,10 +68,13 @@ fn a_directory_that_is_missing_or_a_file_is_refused() {
 
 #[test]
 fn the_database_is_its_owners_alone() {
-    use std::os::unix::fs::PermissionsExt;
     let f = fixture();
-    let mode = fs::metadata(f.dir.path().join("pointsman.db")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o600);
+    let path = f.dir.path().join("pointsman.db");
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let f = f.restart();
+    assert_eq!(fs::metadata(f.dir.path().join("pointsman.db")).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -101,15 +115,46 @@ fn defaults_come_from_the_caller_until_something_is_saved() {
 }
 
 #[test]
-fn a_stored_value_that_does_not_fit_is_named_and_can_be_overridden() {
+fn a_stored_value_that_does_not_fit_is_left_out_and_kept() {
     let f = fixture();
-    f.ok("INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'soon')");
+    f.ok("INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'soon'), ('mysql-max_connections', '0'),
+          ('mysql-monitor_password', x'ff'), (x'ff', 'x'), ('mysql-ping_timeout_server', '300')");
+    f.ok("PROXYSQL RESTART");
+    let f = f.restart();
+    f.admin.load_all().unwrap();
+    let variables = f.daemon.variables().unwrap();
+    let defaults = Variables::default();
+    assert_eq!(variables.wait_timeout, defaults.wait_timeout);
+    assert_eq!(variables.max_connections, defaults.max_connections);
+    assert_eq!(variables.monitor_password, defaults.monitor_password);
+    assert_eq!(variables.ping_timeout_server, Duration::from_millis(300));
+    assert_eq!(f.one("SELECT @@mysql-wait_timeout"), "28800000");
+    let stored =
+        "SELECT variable_value FROM disk.global_variables WHERE variable_name = 'mysql-wait_timeout'";
+    assert_eq!(f.one(stored), "soon");
     let Fixture { admin, dir, .. } = f;
     drop(admin);
-    let text = refusal(dir.path());
-    assert!(text.contains("pointsman.db") && text.contains("'soon'") && text.contains("--set"), "{text}");
     let overrides = [("mysql-wait_timeout".to_owned(), "1000".to_owned())];
-    Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    let admin = Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    assert_eq!(admin.variables().unwrap().wait_timeout, Duration::from_secs(1));
+}
+
+#[test]
+fn what_is_replaced_is_named_but_no_secret() {
+    let f = fixture();
+    f.ok("UPDATE global_variables SET variable_value = 'soon' WHERE variable_name = 'mysql-wait_timeout'");
+    f.ok("UPDATE global_variables SET variable_value = x'ff' WHERE variable_name = 'mysql-monitor_password'");
+    f.ok(
+        "UPDATE global_variables SET variable_value = 'hush' WHERE variable_name = 'admin-admin_credentials'",
+    );
+    let lines = crate::stored::replace_unfit(&f.admin.store.lock().conn, &Variables::default()).unwrap();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for name in
+        ["'mysql-wait_timeout' can't be set to 'soon'", "mysql-monitor_password", "admin-admin_credentials"]
+    {
+        assert!(lines.iter().any(|line| line.contains(name)), "{name}: {lines:?}");
+    }
+    assert!(!lines.concat().contains("hush"));
 }
 
 #[test]
@@ -151,6 +196,39 @@ fn nothing_is_saved_to_a_file_that_is_gone() {
     }
     fs::write(&path, "").unwrap();
     assert!(f.error("SAVE MYSQL USERS TO DISK").message.contains("replaced"));
+    assert_eq!(fs::read(&path).unwrap(), b"");
     fs::rename(f.dir.path().join("aside"), &path).unwrap();
     f.ok("SAVE MYSQL USERS TO DISK");
+}
+
+#[test]
+fn statements_do_not_look_into_a_file_that_was_put_in_the_database_s_place() {
+    let f = fixture();
+    let (path, aside) = (f.dir.path().join("pointsman.db"), f.dir.path().join("aside"));
+    // One connection that reads has the old file open, another would open the new one.
+    assert_eq!(f.one("SELECT count(*) FROM disk.mysql_users"), "0");
+    fs::rename(&path, &aside).unwrap();
+    for (file, said) in [(None, "No such file"), (Some("another"), "replaced")] {
+        file.map(|text| fs::write(&path, text)).transpose().unwrap();
+        for forget in [false, true] {
+            if forget {
+                f.admin.store.forget_readers();
+            }
+            for sql in [
+                "SELECT count(*) FROM disk.mysql_users",
+                "SELECT 1 FROM mysql_servers WHERE EXISTS (SELECT 1 FROM disk.mysql_users)",
+                "INSERT INTO disk.mysql_users (username) VALUES ('u')",
+                "DELETE FROM disk.mysql_users",
+                "CHECKSUM DISK MYSQL USERS",
+            ] {
+                let message = f.error(sql).message;
+                assert!(message.contains(said), "{sql}: {message}");
+            }
+            assert_eq!(f.one("SELECT count(*) FROM mysql_users"), "0");
+        }
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), file);
+    }
+    fs::rename(&aside, &path).unwrap();
+    f.ok("INSERT INTO disk.mysql_users (username) VALUES ('u')");
+    assert_eq!(f.one("SELECT count(*) FROM disk.mysql_users"), "1");
 }

@@ -116,6 +116,15 @@ impl VarDef {
         }
     }
 
+    /// Why the variable cannot be set to `text`, for errors.
+    pub fn refusal(&self, text: &str) -> String {
+        match &self.kind {
+            Kind::Interfaces { .. } => parse_interfaces(text).err(),
+            _ => None,
+        }
+        .unwrap_or_else(|| format!("expected {}", self.expects()))
+    }
+
     /// The value's text in these variables.
     pub fn show(&self, variables: &Variables) -> String {
         match &self.kind {

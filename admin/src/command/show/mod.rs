@@ -60,7 +60,8 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Option<Result<A
 
 /// Number, name and file of each schema, as SQLite lists them.
 fn databases(admin: &Admin, client: &Client, filter: &str) -> Result<Answer, SqlError> {
-    let list = |conn: &rusqlite::Connection| Answer::collect(conn, "PRAGMA database_list", usize::MAX);
+    let list =
+        |conn: &rusqlite::Connection| Answer::collect(conn, "PRAGMA database_list", usize::MAX, || Ok(()));
     let listed = match admin.store.with_reader(client, |reader| list(&reader.conn))? {
         Some(listed) => listed,
         None => list(&admin.store.lock().conn),
