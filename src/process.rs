@@ -112,7 +112,8 @@ impl Process {
                 self.listeners.traffic.pause();
                 *traffic = Traffic::Paused;
                 log::info!("paused: new clients are refused");
-                self.announce()
+                self.listeners.write_ports();
+                Ok(())
             }
             Traffic::Paused => Err(failed("paused already; PROXYSQL RESUME ends it")),
             Traffic::Stopped => Err(failed("stopped; PROXYSQL START comes first")),
@@ -127,7 +128,8 @@ impl Process {
         self.listeners.traffic.resume().map_err(failed)?;
         *traffic = Traffic::Running;
         log::info!("clients are served again");
-        self.announce()
+        self.listeners.write_ports();
+        Ok(())
     }
 
     fn stop_traffic(&self) -> Result<(), SqlError> {
@@ -141,11 +143,8 @@ impl Process {
         self.sessions.entries().iter().for_each(|session| session.end(Ending::Killed));
         *traffic = Traffic::Stopped;
         log::info!("stopped: clients are disconnected and refused");
-        self.announce()
-    }
-
-    fn announce(&self) -> Result<(), SqlError> {
-        self.listeners.write_ports().map_err(failed)
+        self.listeners.write_ports();
+        Ok(())
     }
 }
 

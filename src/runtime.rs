@@ -61,13 +61,17 @@ impl AllListeners {
             sqlite.apply(&variables.sqliteserver_interfaces).map_err(|error| error.to_string())?;
         }
         let after = self.services();
-        // A directory that cannot be written any more must not keep other variables from being loaded.
-        if after == before { Ok(()) } else { ports::write(&self.ports_file, &after) }
+        if after != before {
+            self.write_ports();
+        }
+        Ok(())
     }
 
-    /// Writes the addresses bound now to DATADIR/ports.
-    pub fn write_ports(&self) -> Result<(), String> {
-        ports::write(&self.ports_file, &self.services())
+    /// Writes the addresses bound now to DATADIR/ports. Clients are served all the same where that fails.
+    pub fn write_ports(&self) {
+        if let Err(error) = ports::write(&self.ports_file, &self.services()) {
+            log::error!("{error}");
+        }
     }
 
     fn services(&self) -> [(&'static str, Vec<Address>); 3] {

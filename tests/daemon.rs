@@ -229,6 +229,58 @@ fn a_disk_without_room_costs_what_is_saved_and_nothing_else() {
 }
 
 #[test]
+fn a_start_on_a_full_disk_serves_with_what_was_saved() {
+    let daemon = start();
+    configure(
+        &daemon,
+        &[
+            "INSERT INTO mysql_users(username, password) VALUES ('testuser', 'testuser')",
+            "SAVE MYSQL USERS TO DISK",
+        ],
+    );
+    // Its end is waited for: what it leaves is what another start finds.
+    let daemon = daemon.restart(program(), &["--no-monitor"]);
+    let copy = TempDir::new().unwrap();
+    for entry in fs::read_dir(daemon.datadir()).unwrap().map(|entry| entry.unwrap()) {
+        if !["ports", "log", "pointsman.db-shm"].map(Into::into).contains(&entry.file_name()) {
+            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+    }
+    drop(daemon);
+    let scripts = TempDir::new().unwrap();
+    let socket = scripts.path().join("admin.sock");
+    let no_byte = program_limited_to(0, scripts.path());
+    let listen = format!("admin-mysql_ifaces={}", socket.display());
+    let mut child = command(&no_byte, copy.path(), &["--set", &listen, "--no-monitor"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let options = || {
+        let options =
+            mysql::OptsBuilder::default().socket(socket.to_str()).user(Some("admin")).pass(Some("admin"));
+        options.read_timeout(Some(PATIENCE))
+    };
+    let mut admin = None;
+    let came = within(PATIENCE, || {
+        admin = Conn::new(options()).ok();
+        admin.is_some() || child.try_wait().unwrap().is_some()
+    });
+    let answered = admin.as_mut().filter(|_| came).map(|admin| {
+        let users: Option<String> = admin.query_first("SELECT username FROM runtime_mysql_users").unwrap();
+        (users, admin.query_drop("SAVE MYSQL USERS TO DISK").unwrap_err().to_string())
+    });
+    child.kill().unwrap();
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    child.wait().unwrap();
+    let (users, refusal) = answered.unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(users.as_deref(), Some("testuser"));
+    assert!(refusal.contains("File too large"), "{refusal}");
+    assert!(text.contains("pointsman.db: File too large") && text.contains("what can be read"), "{text}");
+}
+
+#[test]
 fn a_row_that_cannot_be_typed_refuses_the_load_and_runtime_stays() {
     let daemon = start();
     configure(

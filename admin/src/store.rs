@@ -15,13 +15,15 @@ use crate::tables::{self, TABLES, TableDef};
 use crate::upgrade;
 use crate::variables::registry::VARIABLES;
 use crate::{Start, StoreError, Variables, error};
-use connections::{BUSY_TIMEOUT, attach, attach_disk, connect_writer};
+use connections::{
+    BUSY_TIMEOUT, attach, attach_disk, connect_writer, file_place, no_place, unwritable_place,
+};
 use failures::{cause, check};
-use file::lock;
+use file::{lock, probe};
 use rusqlite::{Connection, params};
 use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -44,8 +46,10 @@ pub(crate) struct Store {
     pub held: Arc<AtomicUsize>,
     current: Current,
     pub file: DiskFile,
+    /// Whether the file can be written, as far as is known.
+    pub writable: bool,
     /// Held as long as the store is open; a second daemon on the same directory cannot take it.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Store {
@@ -56,22 +60,72 @@ impl Store {
             let path = datadir.display();
             StoreError(format!("{path}: {error}; the data directory must exist and be accessible"))
         })?;
-        let lock = lock(&datadir)?;
+        let probed = probe(&datadir);
+        let lock = lock(&datadir, probed.is_ok())?;
         let path = datadir.join(DATABASE);
+        if let Err(reason) = probed {
+            return Self::open_unwritable(path, lock, defaults, start, &reason);
+        }
         let start = Beginning::of(start, &path)?;
         let file = DiskFile::create(path.clone())?;
         let live = Registered::default();
         let current = Current::default();
-        let places = Places::new(&path);
+        let places = Places::new(file_place(&path).map_err(|error| explain(&path, &error))?);
         let conn = connect_writer(&places, &live, &current).map_err(|error| explain(&path, &error))?;
         check(&conn, &path)?;
         let held = Arc::default();
-        let mut store = Self { conn, live, places, held, current, file, _lock: lock };
+        let mut store = Self { conn, live, places, held, current, file, writable: true, _lock: lock };
         store.make_ready(start.fresh)?;
         if let Some(loaded) = &start.loaded {
             store.merge("disk", loaded).map_err(|error| explain(&path, &error))?;
         }
         store.fill_memory(defaults).map_err(|error| explain(&path, &error))?;
+        Ok(store)
+    }
+
+    /// The same in a directory that cannot be written, for `reason`: with what can be read.
+    fn open_unwritable(
+        path: PathBuf,
+        lock: Option<File>,
+        defaults: &Variables,
+        start: &Start<'_>,
+        reason: &io::Error,
+    ) -> Result<Self, StoreError> {
+        let start = Beginning::of(start, &path)?;
+        if start.fresh && start.loaded.is_none() {
+            let path = path.display();
+            return Err(StoreError(format!(
+                "{path}: {reason}; make room in the data directory and let this user write there"
+            )));
+        }
+        log::error!(
+            "{}: {reason}; the start goes on with what can be read, and nothing can be saved before that has changed",
+            path.display()
+        );
+        let explained = |error: rusqlite::Error| explain(&path, &error);
+        let place = if start.fresh { no_place(&path) } else { unwritable_place(&path) };
+        let places = Places::new(place.map_err(explained)?);
+        let (live, current) = (Registered::default(), Current::default());
+        let conn = connect_writer(&places, &live, &current).map_err(explained)?;
+        if !start.fresh {
+            check(&conn, &path)?;
+            upgrade::check(&conn, &path)?;
+        }
+        for table in TABLES {
+            conn.execute_batch(table.ddl).map_err(explained)?;
+            if start.fresh {
+                let create = table.ddl.replacen("CREATE TABLE ", "CREATE TABLE disk.", 1);
+                conn.execute_batch(&create).map_err(explained)?;
+            }
+            upgrade::copy(&conn, table).map_err(explained)?;
+        }
+        add_defaults(&conn, "", defaults).map_err(explained)?;
+        let file = if start.fresh { DiskFile::none(path.clone()) } else { DiskFile::find(path.clone()) };
+        let held = Arc::default();
+        let mut store = Self { conn, live, places, held, current, file, writable: false, _lock: lock };
+        if let Some(loaded) = &start.loaded {
+            store.merge("main", loaded).map_err(|error| explain(&path, &error))?;
+        }
         Ok(store)
     }
 
@@ -108,6 +162,9 @@ impl Store {
 
     /// From now on the database counts, and no longer the file that it was made from.
     pub fn finish_start(&self) -> Result<(), SqlError> {
+        if !self.writable {
+            return Ok(());
+        }
         let finish = || {
             let mark: i32 = self.conn.pragma_query_value(Some("disk"), beginning::MARK, |row| row.get(0))?;
             if mark == 0 { Ok(()) } else { self.conn.pragma_update(Some("disk"), beginning::MARK, 0) }
@@ -231,13 +288,18 @@ impl Store {
     /// Leaves the database file and opens the one that is there now, which may be another.
     pub fn reopen_file(&mut self) -> Result<(), StoreError> {
         let path = self.file.path.clone();
+        let directory = path.parent().unwrap_or(Path::new("/"));
+        probe(directory).map_err(|reason| StoreError(format!("{}: {reason}", directory.display())))?;
         let file = DiskFile::create(path.clone())?;
         let explained = |error: rusqlite::Error| explain(&path, &error);
         // What is no database of this program's and version's is refused while the one before is still open.
         self.look_at_file()?;
         self.conn.execute_batch("DETACH DATABASE disk").map_err(explained)?;
-        attach_disk(&self.conn, &path).map_err(explained)?;
+        let place = file_place(&path).map_err(explained)?;
+        attach_disk(&self.conn, &place).map_err(explained)?;
+        self.places.move_disk(place);
         self.file.become_other(&file);
+        self.writable = true;
         self.make_ready(false)
     }
 
@@ -247,11 +309,13 @@ impl Store {
         let path = &self.file.path;
         let explained = |error: rusqlite::Error| explain(path, &error);
         // The write-ahead log goes by the path: emptied into the old file, it is none of the new one.
-        self.conn.query_row(EMPTY_LOG, [], |_| Ok(())).map_err(explained)?;
+        if self.writable {
+            self.conn.query_row(EMPTY_LOG, [], |_| Ok(())).map_err(explained)?;
+        }
         let scratch = Connection::open_in_memory().map_err(explained)?;
         // What the log still holds belongs to the file in use, and to no other.
         let how = if self.file.check().is_ok() { "" } else { "&immutable=1" };
-        let place = file_uri(path).map_err(explained)? + "?vfs=unix&mode=ro" + how;
+        let place = file_place(path).map_err(explained)? + "&mode=ro" + how;
         attach(&scratch, &place, "disk").map_err(explained)?;
         check(&scratch, path)?;
         upgrade::check(&scratch, path)?;
@@ -308,6 +372,11 @@ fn variables_to_memory(conn: &Connection, prefix: &str, defaults: &Variables) ->
         "INSERT INTO main.global_variables SELECT * FROM disk.global_variables WHERE variable_name LIKE ?1",
         [&pattern],
     )?;
+    add_defaults(conn, prefix, defaults)
+}
+
+/// Adds the variables that memory lacks, of those whose names begin with `prefix`.
+fn add_defaults(conn: &Connection, prefix: &str, defaults: &Variables) -> rusqlite::Result<()> {
     for var in VARIABLES.iter().filter(|var| var.name.starts_with(prefix)) {
         let conflict = if var.is_read_only() { "REPLACE" } else { "IGNORE" };
         conn.execute(

@@ -7,6 +7,7 @@ use super::mapping::{Member, Members};
 use super::perform::Performer;
 use super::topology::Topology;
 use crate::hostgroups::{BgdStatus, HostgroupId};
+use crate::monitor::probe;
 use admin::rows::BgdHostgroupRow;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -202,8 +203,13 @@ impl Poller {
             ProbeKind::TableCheck => TABLE_CHECK,
             ProbeKind::Metadata => METADATA,
         };
-        let answer =
-            self.effects.probes.query(target.address, target.use_ssl, &target.host, sql, self.timeout());
+        let at = probe::Target {
+            address: target.address,
+            tls: target.use_ssl,
+            server_name: &target.host,
+            by: None,
+        };
+        let answer = self.effects.probes.query(&at, sql, self.timeout());
         let observation = match (kind, answer) {
             (ProbeKind::TableCheck, Ok(result)) if result.rows.is_empty() => Observation::TableAbsent,
             (ProbeKind::TableCheck, Ok(_)) => Observation::TablePresent,

@@ -106,6 +106,10 @@ impl Config {
     pub fn tls_with(&self, host: &str, port: u16, user: &str) -> Result<ClientTls, WireError> {
         self.servers_tls.with(host, port, user, &self.variables(), Instant::now())
     }
+    /// Grows when TLS with some server is spoken otherwise from then on.
+    pub fn tls_generation(&self) -> u64 {
+        self.servers_tls.generation()
+    }
     /// Puts mysql_servers_ssl_params in force, for new connections.
     pub fn set_ssl_params(&self, rows: &[ServerSslParamsRow]) {
         self.servers_tls.set_params(rows);
@@ -126,7 +130,10 @@ impl Config {
     }
     /// Puts variables in force.
     pub fn set_variables(&self, variables: Variables) {
-        self.variables.store(Arc::new(variables));
+        let before = self.variables.swap(Arc::new(variables));
+        if before.ssl_p2s != self.variables().ssl_p2s {
+            self.servers_tls.note_change();
+        }
         self.version.fetch_add(1, Ordering::AcqRel);
     }
     /// Puts users in force: active frontend rows, with the passwords of the backend rows beside them. Sessions that are

@@ -5,6 +5,8 @@ use admin::rows::ServerSslParamsRow;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::WireError;
 use wire::tls::{ClientFiles, ClientTls};
@@ -20,6 +22,7 @@ type Params = HashMap<(String, u16), HashMap<String, ClientFiles>>;
 pub struct ServersTls {
     params: ArcSwap<Params>,
     read: Mutex<HashMap<ClientFiles, (Instant, ClientTls)>>,
+    generation: AtomicU64,
 }
 
 impl ServersTls {
@@ -39,7 +42,18 @@ impl ServersTls {
                 versions: row.tls_version.clone(),
             });
         }
-        self.params.store(params.into());
+        let before = self.params.swap(Arc::new(params));
+        if before != self.params.load_full() {
+            self.note_change();
+        }
+    }
+    /// What new connections speak is not what those before did.
+    pub fn note_change(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+    /// How often that was.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
     /// How `user` speaks TLS to a server: as its row says, or that for any user of the server, or else the variables.
     pub fn with(

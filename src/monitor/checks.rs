@@ -1,9 +1,10 @@
 //! Performing checks: of each kind one at a time for each server, on the probe threads.
 
 use super::health::{Health, Noted, Pong};
+use super::job::{Cause, Check, Failure, Job, Task};
 use super::kind::Kind;
 use super::log::{Entry, Log};
-use super::probe::{Probes, ends_connection};
+use super::probe::{Probes, Target};
 use super::read_only::is_read_only;
 use super::replication_lag::{self, Lag};
 use super::suppression::{Admission, Suppression};
@@ -19,78 +20,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use wire::WireError;
 use wire::backend::Backend;
 
 /// Longest wait for a name's address. A lookup that takes longer goes on, and the next check has its answer.
 const NAME_LIMIT: Duration = Duration::from_secs(1);
-
-/// A check that may begin.
-pub struct Job {
-    endpoint: Endpoint,
-    /// Whether its row asks for TLS.
-    tls: bool,
-    task: Task,
-}
-
-enum Task {
-    Connect,
-    Ping,
-    ReadOnly { sql: String, admission: Admission },
-    ReplicationLag,
-}
-
-impl Job {
-    /// Which kind of check.
-    pub fn kind(&self) -> Kind {
-        match self.task {
-            Task::Connect => Kind::Connect,
-            Task::Ping => Kind::Ping,
-            Task::ReadOnly { .. } => Kind::ReadOnly,
-            Task::ReplicationLag => Kind::ReplicationLag,
-        }
-    }
-}
-
-/// Why a check gave no value.
-#[derive(Debug)]
-struct Failure {
-    text: String,
-    cause: Cause,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cause {
-    /// The name has no address.
-    NoAddress,
-    Timeout,
-    /// The server says no, and so lives.
-    Refused,
-    Other,
-}
-
-impl From<WireError> for Failure {
-    fn from(error: WireError) -> Self {
-        let cause = match &error {
-            WireError::Sql(error) if !ends_connection(error.code) => Cause::Refused,
-            error if error.is_timeout() => Cause::Timeout,
-            _ => Cause::Other,
-        };
-        Self { text: error.to_string(), cause }
-    }
-}
-
-impl Failure {
-    /// Says of a timeout where it was, and how long it took.
-    fn located(self, address: SocketAddr, took: Duration) -> Self {
-        match self.cause {
-            Cause::Timeout => {
-                Self { text: format!("timeout: no answer from {address} in {} ms", took.as_millis()), ..self }
-            }
-            _ => self,
-        }
-    }
-}
 
 #[derive(Default)]
 struct State {
@@ -100,8 +33,8 @@ struct State {
     scheduled: HashSet<(Kind, Endpoint)>,
     /// How many read_only checks of a server ran out of time, one after the other.
     timeouts: HashMap<Endpoint, u32>,
-    /// Servers whose last check found nobody.
-    absent: HashSet<Endpoint>,
+    /// How many checks in a row found nobody at a server; 0: one took longer than others could wait.
+    absent: HashMap<Endpoint, u32>,
 }
 
 /// The log of a kind, and how its checks ended since the start.
@@ -179,9 +112,10 @@ impl Checks {
     pub fn placements(&self) -> u64 {
         self.backends.updates()
     }
-    /// Whether a check had better not wait for its turn among those that go well: nobody was there the last time.
-    pub fn may_take_long(&self, job: &Job) -> bool {
-        self.state.lock().absent.contains(&job.endpoint)
+    /// Whether a check had better not wait for its turn among those that go well: nobody was there the last time, or slow to
+    /// answer. Says how many times in a row nobody was.
+    pub fn may_take_long(&self, job: &Job) -> Option<u32> {
+        self.state.lock().absent.get(&job.endpoint).copied()
     }
     /// Nobody checks servers any more: what only checks would take back is taken back.
     pub fn forget(&self) {
@@ -192,15 +126,22 @@ impl Checks {
         state.absent.clear();
         state.scheduled.clear();
     }
-    /// Performs a check and applies its result.
-    pub fn perform(&self, job: &Job) {
-        let _busy = Busy { checks: self, job };
-        match &job.task {
-            Task::Connect => self.check_connect(job),
-            Task::Ping => self.check_ping(job),
-            Task::ReadOnly { sql, admission } => self.check_read_only(job, sql, *admission),
-            Task::ReplicationLag => self.check_lag(job),
+    /// Performs a check and applies its result. `patience` is how long others can wait for it, if any do: one that takes longer
+    /// is given up without a result, false is returned, and the check is still to be made.
+    pub fn perform(&self, job: &Job, patience: Option<Duration>) -> bool {
+        let mut busy = Busy { checks: self, job, ended: true };
+        let given_up = GivenUp { by: patience.map(|patience| Instant::now() + patience) };
+        let done = match &job.task {
+            Task::Connect => self.check_connect(job, given_up),
+            Task::Ping => self.check_ping(job, given_up),
+            Task::ReadOnly { sql, admission } => self.check_read_only(job, sql, *admission, given_up),
+            Task::ReplicationLag => self.check_lag(job, given_up),
+        };
+        busy.ended = done.is_some();
+        if done.is_none() {
+            self.state.lock().absent.entry(job.endpoint.clone()).or_default();
         }
+        done.is_some()
     }
 
     fn jobs(&self, kind: Kind) -> Vec<Job> {
@@ -213,7 +154,7 @@ impl Checks {
             Kind::Ping => {
                 let all = self.backends.read(targets::all);
                 self.health.retain(|endpoint| all.contains_key(endpoint));
-                self.state.lock().absent.retain(|endpoint| all.contains_key(endpoint));
+                self.state.lock().absent.retain(|endpoint, _| all.contains_key(endpoint));
                 all.into_iter().map(|target| job(target, Task::Ping)).collect()
             }
             Kind::ReadOnly => {
@@ -232,20 +173,19 @@ impl Checks {
             }
         }
     }
-    fn check_connect(&self, job: &Job) {
+    fn check_connect(&self, job: &Job, given_up: GivenUp) -> Option<()> {
         let limit = self.config.variables().monitor_connect_timeout;
-        let host = &job.endpoint.host;
-        let check = self.run(job, limit, |address, _| Ok(self.probes.connect(address, job.tls, host)?));
+        let check = self.run(job, limit, given_up, |target, _| Ok(self.probes.connect(target)?))?;
         self.write(job, &check, |()| None);
+        Some(())
     }
-    fn check_ping(&self, job: &Job) {
+    fn check_ping(&self, job: &Job, given_up: GivenUp) -> Option<()> {
         let endpoint = &job.endpoint;
         let variables = self.config.variables();
         let (limit, most) = (variables.monitor_ping_timeout, variables.monitor_ping_max_failures);
         drop(variables);
-        let mut check = self.run(job, limit, |address, limit| {
-            Ok(self.probes.ping(address, job.tls, &endpoint.host, limit)?)
-        });
+        let mut check =
+            self.run(job, limit, given_up, |target, limit| Ok(self.probes.ping(target, limit)?))?;
         let pong = match &check.result {
             Ok(latency) => Some(Pong::Answered(*latency)),
             Err(failure) => match failure.cause {
@@ -260,7 +200,7 @@ impl Checks {
             check.took = *latency;
         }
         self.write(job, &check, |_| None);
-        let Some(pong) = pong else { return };
+        let Some(pong) = pong else { return Some(()) };
         let Noted { missed, latency, back } = self.health.note(endpoint, pong);
         if let Some(latency) = latency {
             self.backends.set_latency(endpoint, latency);
@@ -274,26 +214,28 @@ impl Checks {
                 "{endpoint} has missed {missed} pings in a row: it is shunned, its connections are closed"
             );
         }
+        Some(())
     }
     /// The result is dropped if the server was suspended meanwhile.
-    fn check_read_only(&self, job: &Job, sql: &str, admission: Admission) {
+    fn check_read_only(&self, job: &Job, sql: &str, admission: Admission, given_up: GivenUp) -> Option<()> {
         let endpoint = &job.endpoint;
         if !self.suppression.still_admits(endpoint, admission) {
-            return;
+            return Some(());
         }
         let limit = self.config.variables().monitor_read_only_timeout;
-        let check = self.run(job, limit, |address, limit| {
-            Ok(is_read_only(&self.probes.query(address, job.tls, &endpoint.host, sql, limit)?))
-        });
+        let check = self.run(job, limit, given_up, |target, limit| {
+            Ok(is_read_only(&self.probes.query(target, sql, limit)?))
+        })?;
         if !self.suppression.still_admits(endpoint, admission) {
-            return;
+            return Some(());
         }
         self.write(job, &check, |read_only| Some(Value::Int((*read_only).into())));
         if let Some(read_only) = self.verdict(endpoint, &check.result) {
             self.place(endpoint, read_only, admission);
         }
+        Some(())
     }
-    fn check_lag(&self, job: &Job) {
+    fn check_lag(&self, job: &Job, given_up: GivenUp) -> Option<()> {
         let endpoint = &job.endpoint;
         let variables = self.config.variables();
         let limit = variables.monitor_replication_lag_timeout;
@@ -301,16 +243,16 @@ impl Checks {
         let when_null = variables.monitor_slave_lag_when_null;
         let needed = variables.monitor_replication_lag_count;
         drop(variables);
-        let check = self.run(job, limit, |address, limit| {
+        let check = self.run(job, limit, given_up, |target, limit| {
             let sql = |backend: &Backend| replication_lag::statement(&backend.server_version, &heartbeat);
-            let answer = self.probes.ask(address, job.tls, &endpoint.host, sql, limit)?;
+            let answer = self.probes.ask(target, sql, limit)?;
             match replication_lag::read(&answer) {
                 Ok(Lag::NoReplica) => Ok(None),
                 Ok(Lag::Unknown) => Ok(Some(when_null)),
                 Ok(Lag::Seconds(seconds)) => Ok(Some(seconds)),
                 Err(text) => Err(Failure { text, cause: Cause::Refused }),
             }
-        });
+        })?;
         self.write(job, &check, |lag| Some(lag.map_or(Value::Null, |lag| Value::Int(lag.into()))));
         // An error says nothing of the lag.
         if let Ok(lag) = check.result {
@@ -318,27 +260,32 @@ impl Checks {
                 ::log::warn!("{line}");
             }
         }
+        Some(())
     }
 
-    /// Looks the server's name up and asks, within `limit`.
+    /// Looks the server's name up and asks, within `limit`. `None` if that was given up for the sake of others.
     fn run<T>(
         &self,
         job: &Job,
         limit: Duration,
-        ask: impl FnOnce(SocketAddr, Duration) -> Result<T, Failure>,
-    ) -> Check<T> {
+        given_up: GivenUp,
+        ask: impl FnOnce(&Target<'_>, Duration) -> Result<T, Failure>,
+    ) -> Option<Check<T>> {
         let start_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, micros);
         let start = Instant::now();
         let Endpoint { host, port } = &job.endpoint;
-        let result = match self.dns.resolve(host, start + limit.min(NAME_LIMIT)) {
+        let result = match self.dns.resolve(host, given_up.earlier(start + limit.min(NAME_LIMIT))) {
             Ok(address) => {
                 let address = SocketAddr::new(address, *port);
-                let result = ask(address, limit.saturating_sub(start.elapsed()));
+                let target = Target { address, tls: job.tls, server_name: host, by: given_up.by };
+                let result = ask(&target, limit.saturating_sub(start.elapsed()));
                 result.map_err(|failure| failure.located(address, start.elapsed()))
             }
             Err(error) => Err(Failure { text: error.to_string(), cause: Cause::NoAddress }),
         };
-        Check { start_us, took: start.elapsed(), result }
+        let for_want_of_time = matches!(&result, Err(failure)
+            if matches!(failure.cause, Cause::Timeout | Cause::NoAddress) && given_up.is_over());
+        (!for_want_of_time).then(|| Check { start_us, took: start.elapsed(), result })
     }
     /// Writes a check to the log of its kind, and counts it.
     fn write<T>(&self, job: &Job, check: &Check<T>, value: impl FnOnce(&T) -> Option<Value>) {
@@ -346,7 +293,8 @@ impl Checks {
         let absent = matches!(&check.result, Err(failure) if failure.cause != Cause::Refused);
         let mut state = self.state.lock();
         if absent {
-            state.absent.insert(endpoint.clone());
+            let failures = state.absent.entry(endpoint.clone()).or_default();
+            *failures = failures.saturating_add(1);
         } else {
             state.absent.remove(endpoint);
         }
@@ -404,23 +352,33 @@ impl Checks {
     }
 }
 
-/// A check that has ended.
-struct Check<T> {
-    /// Wall clock when it began, microseconds since 1970.
-    start_us: i64,
-    took: Duration,
-    result: Result<T, Failure>,
+/// When a check is given up that others wait for.
+#[derive(Clone, Copy)]
+struct GivenUp {
+    by: Option<Instant>,
 }
 
-/// Marks a check as ended, whatever its end.
+impl GivenUp {
+    fn earlier(self, deadline: Instant) -> Instant {
+        self.by.map_or(deadline, |by| by.min(deadline))
+    }
+    fn is_over(self) -> bool {
+        self.by.is_some_and(|by| Instant::now() >= by)
+    }
+}
+
+/// Marks a check as ended, whatever its end; not one that is still to be made.
 struct Busy<'a> {
     checks: &'a Checks,
     job: &'a Job,
+    ended: bool,
 }
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.checks.state.lock().busy.remove(&(self.job.kind(), self.job.endpoint.clone()));
+        if self.ended {
+            self.checks.state.lock().busy.remove(&(self.job.kind(), self.job.endpoint.clone()));
+        }
     }
 }
 

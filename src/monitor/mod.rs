@@ -2,9 +2,11 @@
 
 mod checks;
 pub mod health;
+mod job;
 pub mod kind;
 mod log;
 pub mod probe;
+mod queue;
 mod read_only;
 mod replication_lag;
 mod scheduler;

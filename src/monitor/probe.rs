@@ -21,8 +21,35 @@ const ATTRIBUTES: &[(&str, &str)] = &[("program_name", "pointsman_monitor")];
 
 /// Address and whether TLS is used on it.
 type Key = (SocketAddr, bool);
-/// The monitor's user and password.
-type Credentials = (String, String);
+
+/// What connections are opened with. One does not outlive a change of them.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Credentials {
+    user: String,
+    password: String,
+    /// Which of the ways to speak TLS with servers that were in force since the start.
+    tls: u64,
+}
+
+/// Where to ask.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Whether TLS is used.
+    pub tls: bool,
+    /// For TLS alone.
+    pub server_name: &'a str,
+    /// When to give up, whatever time limits allow.
+    pub by: Option<Instant>,
+}
+
+impl Target<'_> {
+    fn deadline(&self, limit: Duration) -> Instant {
+        let deadline = Instant::now() + limit;
+        self.by.map_or(deadline, |by| by.min(deadline))
+    }
+}
 
 struct Idle {
     backend: Backend,
@@ -71,59 +98,40 @@ impl Probes {
         Self { config, inner: Mutex::default() }
     }
     /// Runs one statement: takes a cached connection or opens one (mysql-monitor_connect_timeout), then waits at most `timeout` for the answer. The connection is
-    /// kept if the statement gave a result or an SQL error (ERR 1146 included), destroyed otherwise. `server_name` is for TLS alone.
+    /// kept if the statement gave a result or an SQL error (ERR 1146 included), destroyed otherwise.
     ///
     /// The statement must be one that may run twice: a cached connection that the server closed while it was idle is
     /// replaced by a new one.
-    pub fn query(
-        &self,
-        address: SocketAddr,
-        tls: bool,
-        server_name: &str,
-        sql: &str,
-        timeout: Duration,
-    ) -> Result<TextResult, WireError> {
-        self.ask(address, tls, server_name, |_| sql.to_owned(), timeout)
+    pub fn query(&self, target: &Target<'_>, sql: &str, timeout: Duration) -> Result<TextResult, WireError> {
+        self.ask(target, |_| sql.to_owned(), timeout)
     }
     /// As `query`; the statement depends on the server.
     pub fn ask(
         &self,
-        address: SocketAddr,
-        tls: bool,
-        server_name: &str,
+        target: &Target<'_>,
         sql: impl Fn(&Backend) -> String,
         timeout: Duration,
     ) -> Result<TextResult, WireError> {
-        self.exchange(address, tls, server_name, |backend| {
-            backend.query(&sql(backend), ANSWER_LIMIT, Instant::now() + timeout)
-        })
+        self.exchange(target, |backend| backend.query(&sql(backend), ANSWER_LIMIT, target.deadline(timeout)))
     }
     /// Pings a server on a cached connection, or a new one. Returns how long the answer took.
-    pub fn ping(
-        &self,
-        address: SocketAddr,
-        tls: bool,
-        server_name: &str,
-        timeout: Duration,
-    ) -> Result<Duration, WireError> {
-        self.exchange(address, tls, server_name, |backend| {
+    pub fn ping(&self, target: &Target<'_>, timeout: Duration) -> Result<Duration, WireError> {
+        self.exchange(target, |backend| {
             let start = Instant::now();
-            backend.simple(Command::COM_PING, b"", start + timeout).map(|()| start.elapsed())
+            backend.simple(Command::COM_PING, b"", target.deadline(timeout)).map(|()| start.elapsed())
         })
     }
     /// Opens a connection and closes it (mysql-monitor_connect_timeout).
-    pub fn connect(&self, address: SocketAddr, tls: bool, server_name: &str) -> Result<(), WireError> {
-        let (slot, credentials) = (self.slot(address), self.credentials());
-        self.log_in(&slot, tls, server_name, &credentials).map(|mut backend| backend.quit())
+    pub fn connect(&self, target: &Target<'_>) -> Result<(), WireError> {
+        let (slot, credentials) = (self.slot(target.address), self.credentials());
+        self.log_in(&slot, target, &credentials).map(|mut backend| backend.quit())
     }
     fn exchange<T>(
         &self,
-        address: SocketAddr,
-        tls: bool,
-        server_name: &str,
+        target: &Target<'_>,
         exchange: impl Fn(&mut Backend) -> Result<T, WireError>,
     ) -> Result<T, WireError> {
-        let key = (address, tls);
+        let key = (target.address, target.tls);
         let credentials = self.credentials();
         let (slot, idle) = self.lend(key, &credentials);
         if let Some(mut backend) = idle {
@@ -132,7 +140,7 @@ impl Probes {
                 result => return slot.conclude(key, backend, result),
             }
         }
-        let mut backend = self.open(&slot, tls, server_name, &credentials)?;
+        let mut backend = self.open(&slot, target, &credentials)?;
         let result = exchange(&mut backend);
         slot.conclude(key, backend, result)
     }
@@ -201,22 +209,22 @@ impl Probes {
     }
     fn credentials(&self) -> Credentials {
         let variables = self.config.variables();
-        (variables.monitor_username.clone(), variables.monitor_password.clone())
+        let (user, password) = (variables.monitor_username.clone(), variables.monitor_password.clone());
+        Credentials { user, password, tls: self.config.tls_generation() }
     }
     /// A connection to be kept.
     fn open(
         &self,
         slot: &Slot<'_>,
-        tls: bool,
-        server_name: &str,
+        target: &Target<'_>,
         credentials: &Credentials,
     ) -> Result<Backend, WireError> {
-        let mut backend = self.log_in(slot, tls, server_name, credentials)?;
+        let mut backend = self.log_in(slot, target, credentials)?;
         let variables = self.config.variables();
         if !variables.monitor_wait_timeout {
             return Ok(backend);
         }
-        let deadline = Instant::now() + variables.monitor_connect_timeout;
+        let deadline = target.deadline(variables.monitor_connect_timeout);
         drop(variables);
         // The server, too, is to give up a connection that nobody closes. One that cannot is no worse to probe.
         let seconds = self.longest_idle().as_secs().max(1);
@@ -228,14 +236,14 @@ impl Probes {
     fn log_in(
         &self,
         slot: &Slot<'_>,
-        tls: bool,
-        server_name: &str,
-        (user, password): &Credentials,
+        target: &Target<'_>,
+        Credentials { user, password, .. }: &Credentials,
     ) -> Result<Backend, WireError> {
         let address = slot.forget_socket()?;
-        let tls = tls.then(|| self.config.tls_with(server_name, address.port(), user)).transpose()?;
+        let server_name = target.server_name;
+        let tls = target.tls.then(|| self.config.tls_with(server_name, address.port(), user)).transpose()?;
         let secret = if password.is_empty() { Secret::Empty } else { Secret::Clear(password.clone()) };
-        let deadline = Instant::now() + self.config.variables().monitor_connect_timeout;
+        let deadline = target.deadline(self.config.variables().monitor_connect_timeout);
         let options = ConnectOptions {
             address,
             tls: tls.as_ref(),

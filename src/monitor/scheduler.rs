@@ -2,12 +2,16 @@
 //!
 //! There are two crews. The first performs checks of servers that were there the last time, the second those of servers that were
 //! not, which usually take as long as they may. So servers that are down take no thread from the others, however many they are.
+//! One that has just gone down is not waited for long while others wait: its check is handed to the second crew, which prefers
+//! servers that have failed less.
 
-use super::checks::{Checks, Job};
+use super::checks::Checks;
+use super::job::Job;
 use super::kind::{Kind, Timetable};
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use super::queue::{Queue, Taken};
+use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -15,6 +19,10 @@ use std::time::{Duration, Instant};
 const NAP: Duration = Duration::from_millis(50);
 /// A probe thread that had nothing to do for as long ends.
 const IDLE: Duration = Duration::from_secs(10);
+/// How long the last in line waits for those before it, if none of these servers answers.
+const LONGEST_WAIT: Duration = Duration::from_millis(200);
+/// What any server is given to answer.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(10);
 
 /// How many probe threads there are, for the statistics.
 #[derive(Debug, Default)]
@@ -36,32 +44,34 @@ struct Crew {
     count: fn(&Workers) -> &AtomicUsize,
     /// Most threads, and how many of them stay when idle.
     limits: fn(&admin::Variables) -> (usize, usize),
-    queue: Receiver<Job>,
-    /// Who takes the checks of servers that were found to be down since these were queued.
-    others: Option<Desk>,
+    queue: Queue<Job>,
+    /// Who takes the checks of servers that were found to be down or slow since these were queued.
+    others: Option<Arc<Crew>>,
     /// Checks that are queued or under way.
     busy: AtomicUsize,
-    stopping: AtomicBool,
 }
 
-/// Where a crew takes checks. Its threads end when the last of these has gone.
-#[derive(Clone)]
-struct Desk {
-    crew: Arc<Crew>,
-    jobs: Sender<Job>,
-}
-
-impl Desk {
+impl Crew {
     fn queue(&self, job: Job) {
-        self.crew.busy.fetch_add(1, Ordering::AcqRel);
-        // Cannot fail: the crew holds a receiver.
-        let _ = self.jobs.send(job);
+        self.busy.fetch_add(1, Ordering::AcqRel);
+        let rank = self.checks.may_take_long(&job).unwrap_or(0);
+        self.queue.push(rank, job);
+    }
+    /// How long a server is waited for while others wait; `None` if none do, or this crew waits as long as it takes.
+    fn patience(&self) -> Option<Duration> {
+        let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
+        if self.others.is_none() || waiting == 0 {
+            return None;
+        }
+        let (most, _) = (self.limits)(&self.checks.config().variables());
+        let threads = u32::try_from(most).unwrap_or(u32::MAX);
+        Some((LONGEST_WAIT.saturating_mul(threads) / waiting).max(SHORTEST_PATIENCE))
     }
 }
 
 /// A crew as the scheduler sees it.
 struct Staff {
-    desk: Desk,
+    crew: Arc<Crew>,
     threads: Vec<Option<JoinHandle<()>>>,
 }
 
@@ -84,7 +94,7 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
             let most = variables.monitor_threads_max.div_ceil(2);
             (most, variables.monitor_threads_min.min(most))
         },
-        Some(retrying.desk.clone()),
+        Some(Arc::clone(&retrying.crew)),
     );
     let mut table = Timetable::default();
     let mut enabled = true;
@@ -94,7 +104,7 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
         let mut next = None;
         if variables.monitor_enabled {
             let mut take_on = |jobs: Vec<Job>| {
-                let (late, others) = jobs.into_iter().partition(|job| checks.may_take_long(job));
+                let (late, others) = jobs.into_iter().partition(|job| checks.may_take_long(job).is_some());
                 probing.take_on(others);
                 retrying.take_on(late);
             };
@@ -122,12 +132,12 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
         }
     }
     for staff in [&probing, &retrying] {
-        staff.desk.crew.stopping.store(true, Ordering::Release);
+        staff.crew.queue.close();
     }
     checks.probes().cut();
-    // In this order: the first hold a desk of the second.
-    probing.dismiss();
-    retrying.dismiss();
+    for staff in [probing, retrying] {
+        staff.threads.into_iter().flatten().for_each(join);
+    }
 }
 
 impl Staff {
@@ -137,26 +147,24 @@ impl Staff {
         workers: &Arc<Workers>,
         count: fn(&Workers) -> &AtomicUsize,
         limits: fn(&admin::Variables) -> (usize, usize),
-        others: Option<Desk>,
+        others: Option<Arc<Crew>>,
     ) -> Self {
-        let (jobs, queue) = unbounded();
         let crew = Crew {
             name,
             checks: Arc::clone(checks),
             workers: Arc::clone(workers),
             count,
             limits,
-            queue,
+            queue: Queue::default(),
             others,
             busy: AtomicUsize::new(0),
-            stopping: AtomicBool::new(false),
         };
-        Self { desk: Desk { crew: Arc::new(crew), jobs }, threads: Vec::new() }
+        Self { crew: Arc::new(crew), threads: Vec::new() }
     }
     /// Queues checks, and sees to it that there are threads for them.
     fn take_on(&mut self, jobs: Vec<Job>) {
-        jobs.into_iter().for_each(|job| self.desk.queue(job));
-        let crew = &self.desk.crew;
+        let crew = &self.crew;
+        jobs.into_iter().for_each(|job| crew.queue(job));
         let (most, _) = (crew.limits)(&crew.checks.config().variables());
         let wanted = crew.busy.load(Ordering::Acquire).min(most);
         if self.threads.len() < wanted {
@@ -170,11 +178,6 @@ impl Staff {
                 *thread = spawn(crew, index);
             }
         }
-    }
-    /// Ends and joins the threads.
-    fn dismiss(self) {
-        drop(self.desk);
-        self.threads.into_iter().flatten().for_each(join);
     }
 }
 
@@ -214,23 +217,25 @@ fn probe(crew: &Crew, index: usize) {
     let _counted = Counted::new((crew.count)(&crew.workers));
     let limits = || (crew.limits)(&crew.checks.config().variables());
     loop {
-        match crew.queue.recv_timeout(IDLE) {
-            Ok(job) => {
+        match crew.queue.take(IDLE) {
+            Taken::Next(job) => {
                 // Counted when it was queued.
                 let _done = Counted(&crew.busy);
-                if crew.stopping.load(Ordering::Acquire) {
-                    return;
-                }
                 match &crew.others {
-                    Some(others) if crew.checks.may_take_long(&job) => others.queue(job),
-                    _ => crew.checks.perform(&job),
+                    Some(others) if crew.checks.may_take_long(&job).is_some() => others.queue(job),
+                    others => {
+                        let done = crew.checks.perform(&job, crew.patience());
+                        if let (false, Some(others)) = (done, others) {
+                            others.queue(job);
+                        }
+                    }
                 }
                 if index >= limits().0 {
                     return;
                 }
             }
-            Err(RecvTimeoutError::Timeout) if index < limits().1 => {}
-            Err(_) => return,
+            Taken::Nothing if index < limits().1 => {}
+            Taken::Nothing | Taken::Closed => return,
         }
     }
 }

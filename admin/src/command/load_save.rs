@@ -4,6 +4,7 @@ use super::save::from_runtime;
 use super::text::after;
 use crate::answer::Answer;
 use crate::config_file::Wanted;
+use crate::error::failed;
 use crate::tables::Group;
 use crate::variables::registry;
 use crate::{Admin, ConfigSet, Variables, proxysql_servers, query_rules, read};
@@ -100,6 +101,11 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
         Move::MemoryToDisk => {
             let mut store = admin.store.lock();
             store.file.check()?;
+            if !store.writable {
+                // It was so at the start. There may be room again.
+                admin.store.forget_readers();
+                store.reopen_file().map_err(failed)?;
+            }
             // What disk holds must load, or the daemon could not start again.
             read_set(admin, &store.conn, module)?;
             match module.group {

@@ -3,11 +3,14 @@
 use crate::VERSION;
 use crate::current::{Current, Role};
 use crate::live::Registered;
+use parking_lot::Mutex;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -36,11 +39,12 @@ pub(crate) struct Places {
     monitor: String,
     history: String,
     information: String,
-    disk: PathBuf,
+    /// That of the file changes with it.
+    disk: Arc<Mutex<String>>,
 }
 
 impl Places {
-    pub(super) fn new(disk: &Path) -> Self {
+    pub(super) fn new(disk: String) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let place = |schema: &str| format!("file:/pointsman-{number}-{schema}?vfs=memdb");
@@ -50,8 +54,17 @@ impl Places {
             monitor: place("monitor"),
             history: place("history"),
             information: place("information"),
-            disk: disk.to_owned(),
+            disk: Arc::new(Mutex::new(disk)),
         }
+    }
+
+    fn disk(&self) -> String {
+        self.disk.lock().clone()
+    }
+
+    /// New connections have this as `disk`.
+    pub(super) fn move_disk(&self, place: String) {
+        *self.disk.lock() = place;
     }
 }
 
@@ -79,9 +92,27 @@ pub(crate) fn file_uri(path: &Path) -> rusqlite::Result<String> {
     Ok(uri)
 }
 
-/// Named as a URI, for the sake of the VFS: otherwise it were that of `main`, in memory.
-pub(super) fn attach_disk(conn: &Connection, path: &Path) -> rusqlite::Result<()> {
-    attach(conn, &(file_uri(path)? + "?vfs=unix"), "disk")?;
+/// Where a file is that is read and written. A URI, for the sake of the VFS: otherwise it were that of `main`, in memory.
+pub(super) fn file_place(path: &Path) -> rusqlite::Result<String> {
+    Ok(file_uri(path)? + "?vfs=unix")
+}
+
+/// Where a file is that can only be read, and nothing can be made beside it. What its write-ahead log holds counts; where
+/// there is none, SQLite needs no other file.
+pub(super) fn unwritable_place(path: &Path) -> rusqlite::Result<String> {
+    let mut log = OsString::from(path);
+    log.push("-wal");
+    let is_empty = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
+    Ok(file_place(path)? + "&mode=ro" + if is_empty { "&immutable=1" } else { "" })
+}
+
+/// Where a schema is that stands for a file which is not there.
+pub(super) fn no_place(path: &Path) -> rusqlite::Result<String> {
+    Ok(file_uri(path)? + "?vfs=memdb")
+}
+
+pub(super) fn attach_disk(conn: &Connection, place: &str) -> rusqlite::Result<()> {
+    attach(conn, place, "disk")?;
     conn.execute_batch(&format!("PRAGMA disk.synchronous = FULL; PRAGMA disk.max_page_count = {PAGES};"))
 }
 
@@ -91,7 +122,7 @@ pub(super) fn connect_writer(
     current: &Current,
 ) -> rusqlite::Result<Connection> {
     let conn = open(&places.main)?;
-    attach_disk(&conn, &places.disk)?;
+    attach_disk(&conn, &places.disk())?;
     attach(&conn, &places.stats, "stats")?;
     attach(&conn, &places.monitor, "monitor")?;
     attach(&conn, &places.history, "stats_history")?;
@@ -112,7 +143,7 @@ pub(crate) fn connect_reader(
     let conn = match role {
         Role::Admin => {
             let conn = open(&places.main)?;
-            attach_disk(&conn, &places.disk)?;
+            attach_disk(&conn, &places.disk())?;
             conn
         }
         Role::Stats => open(&places.stats)?,

@@ -10,12 +10,15 @@ use std::sync::Arc;
 use wire::SqlError;
 
 const LOCK: &str = "pointsman.lock";
+const PROBE: &str = "pointsman.probe";
+/// What the files beside the database need, in bytes.
+const ROOM: usize = 128 << 10;
 
 /// The database file, as it was when it was opened. Clones follow the store to another one.
 #[derive(Clone)]
 pub(crate) struct DiskFile {
     pub path: PathBuf,
-    /// Device and inode.
+    /// Device and inode; of none 0.
     identity: Arc<Mutex<(u64, u64)>>,
 }
 
@@ -32,6 +35,20 @@ impl DiskFile {
                 path.display()
             ))),
         }
+    }
+
+    /// None: whatever is there is not what the store has.
+    pub fn none(path: PathBuf) -> Self {
+        Self { path, identity: Arc::default() }
+    }
+
+    /// The file that is there, in a directory that cannot be written.
+    pub fn find(path: PathBuf) -> Self {
+        let found = Self::none(path);
+        if let Ok(file) = fs::metadata(&found.path) {
+            *found.identity.lock() = identity(&file);
+        }
+        found
     }
 
     /// Has it readable for its owner alone, now that it is known to be ours.
@@ -64,14 +81,31 @@ fn identity(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// Makes sure that no other daemon uses the directory.
-pub(super) fn lock(datadir: &Path) -> Result<File, StoreError> {
+/// Whether files can be made and grow in the directory. An error says why not.
+pub(super) fn probe(datadir: &Path) -> io::Result<()> {
+    let path = datadir.join(PROBE);
+    let probed = fs::write(&path, [0; ROOM]);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => probed.and(Err(error)),
+        _ => probed,
+    }
+}
+
+/// Makes sure that no other daemon uses the directory. In one that cannot be written there may be no lock to hold, nor
+/// anything that two daemons could spoil.
+pub(super) fn lock(datadir: &Path, writable: bool) -> Result<Option<File>, StoreError> {
     let path = datadir.join(LOCK);
     let refuse = |reason: String| StoreError(format!("{}: {reason}", path.display()));
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+    let file = match writable {
+        true => OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path),
+        false => match File::open(&path) {
+            Err(_) => return Ok(None),
+            opened => opened,
+        },
+    };
     let file = file.map_err(|error| refuse(format!("{error}; the data directory must be writable")))?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
+        Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Err(refuse(
             "locked: another pointsman uses this data directory; stop it or choose another with -D".into(),
         )),

@@ -294,3 +294,90 @@ fn names_of_variables_that_this_version_does_not_know_are_kept() {
         "SELECT variable_value FROM disk.global_variables WHERE variable_name = 'mysql-of_another_version'";
     assert_eq!(f.one(sql), "x");
 }
+
+/// As if the disk were full: the file that a start tries whether there is room with cannot be made.
+fn fill(dir: &Path) {
+    std::fs::create_dir(dir.join("pointsman.probe")).unwrap();
+}
+
+fn make_room(dir: &Path) {
+    std::fs::remove_dir(dir.join("pointsman.probe")).unwrap();
+}
+
+#[test]
+fn a_start_without_room_has_what_was_saved_and_changes_nothing() {
+    let f = fixture();
+    save_users(&f, 1);
+    f.ok("SET mysql-max_connections=77");
+    f.ok("SAVE MYSQL VARIABLES TO DISK");
+    let dir = ended(f);
+    let path = dir.path().join("pointsman.db");
+    let before = std::fs::read(&path).unwrap();
+    fill(dir.path());
+    let f = reopened(dir);
+    f.admin.attach(f.daemon.clone());
+    f.admin.load_all().unwrap();
+    assert_eq!(generation_of(&f), 1);
+    assert_eq!(f.daemon.variables().unwrap().max_connections, 77);
+    assert_ne!(f.one("SELECT count(*) FROM disk.mysql_users"), "0");
+    f.ok("DELETE FROM mysql_users");
+    f.ok("LOAD MYSQL USERS FROM DISK");
+    assert_eq!(generation_of(&f), 1);
+    f.ok("INSERT INTO mysql_users (username) VALUES ('later')");
+    for sql in ["SAVE MYSQL USERS TO DISK", "PROXYSQL FLUSH CONFIGDB"] {
+        let message = f.error(sql).message;
+        assert!(message.contains("directory"), "{sql}: {message}");
+    }
+    f.error("DELETE FROM disk.mysql_users");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    make_room(f.dir.path());
+    f.ok("SAVE MYSQL USERS TO DISK");
+    let f = reopened(ended(f));
+    assert_eq!(f.one("SELECT count(*) FROM mysql_users WHERE username = 'later'"), "1");
+    assert_eq!(f.one("SELECT @@mysql-max_connections"), "77");
+}
+
+#[test]
+fn a_start_without_room_has_what_the_write_ahead_log_holds() {
+    let f = fixture();
+    save_users(&f, 1);
+    // Who reads keeps the log from being emptied.
+    let reader = Connection::open(database(&f)).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM mysql_users").unwrap();
+    save_users(&f, 2);
+    let copy = tempfile::tempdir().unwrap();
+    for end in ["", "-wal"] {
+        let name = format!("pointsman.db{end}");
+        std::fs::copy(f.dir.path().join(&name), copy.path().join(&name)).unwrap();
+    }
+    assert_ne!(std::fs::metadata(copy.path().join("pointsman.db-wal")).unwrap().len(), 0);
+    fill(copy.path());
+    assert_eq!(generation_of(&reopened(copy)), 2);
+}
+
+#[test]
+fn a_start_without_room_and_without_a_database_takes_the_configuration_file() {
+    let dir = tempfile::tempdir().unwrap();
+    fill(dir.path());
+    assert!(refusal(dir.path()).contains("make room in the data directory"));
+    let text = dir.path().join("p.cnf");
+    std::fs::write(
+        &text,
+        "mysql_users = ({ username = \"u\" })\nmysql_variables = { max_connections = 77 }\n",
+    )
+    .unwrap();
+    let file = ConfigFile::read(&text).unwrap();
+    let start = Start { file: Some(&file), ..Start::default() };
+    let admin = Admin::start(dir.path(), Variables::default(), &[], &start).unwrap();
+    let f = Fixture { admin, daemon: Arc::default(), dir };
+    assert_eq!(f.one("SELECT username FROM mysql_users"), "u");
+    assert_eq!(f.one("SELECT @@mysql-max_connections"), "77");
+    for sql in ["SAVE MYSQL USERS TO DISK", "SELECT * FROM disk.mysql_users"] {
+        assert!(f.error(sql).message.contains("No such file"), "{sql}");
+    }
+    make_room(f.dir.path());
+    f.ok("PROXYSQL FLUSH CONFIGDB");
+    f.ok("SAVE MYSQL USERS TO DISK");
+    assert_eq!(f.one("SELECT username FROM disk.mysql_users"), "u");
+}

@@ -1,0 +1,84 @@
+//! A check to be made, and how it ended.
+
+use super::kind::Kind;
+use super::probe::ends_connection;
+use super::suppression::Admission;
+use crate::hostgroups::Endpoint;
+use std::net::SocketAddr;
+use std::time::Duration;
+use wire::WireError;
+
+/// A check that may begin.
+pub struct Job {
+    pub(super) endpoint: Endpoint,
+    /// Whether its row asks for TLS.
+    pub(super) tls: bool,
+    pub(super) task: Task,
+}
+
+pub(super) enum Task {
+    Connect,
+    Ping,
+    ReadOnly { sql: String, admission: Admission },
+    ReplicationLag,
+}
+
+impl Job {
+    /// Which kind of check.
+    pub fn kind(&self) -> Kind {
+        match self.task {
+            Task::Connect => Kind::Connect,
+            Task::Ping => Kind::Ping,
+            Task::ReadOnly { .. } => Kind::ReadOnly,
+            Task::ReplicationLag => Kind::ReplicationLag,
+        }
+    }
+}
+
+/// A check that has ended.
+pub(super) struct Check<T> {
+    /// Wall clock when it began, microseconds since 1970.
+    pub(super) start_us: i64,
+    pub(super) took: Duration,
+    pub(super) result: Result<T, Failure>,
+}
+
+/// Why a check gave no value.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) text: String,
+    pub(super) cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The name has no address.
+    NoAddress,
+    Timeout,
+    /// The server says no, and so lives.
+    Refused,
+    Other,
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        let cause = match &error {
+            WireError::Sql(error) if !ends_connection(error.code) => Cause::Refused,
+            error if error.is_timeout() => Cause::Timeout,
+            _ => Cause::Other,
+        };
+        Self { text: error.to_string(), cause }
+    }
+}
+
+impl Failure {
+    /// Says of a timeout where it was, and how long it took.
+    pub(super) fn located(self, address: SocketAddr, took: Duration) -> Self {
+        match self.cause {
+            Cause::Timeout => {
+                Self { text: format!("timeout: no answer from {address} in {} ms", took.as_millis()), ..self }
+            }
+            _ => self,
+        }
+    }
+}
