@@ -28,12 +28,21 @@ pub struct Slot {
     pub policy: Option<Arc<Policy>>,
 }
 
+/// What is between packets and the socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transport {
+    /// use_ssl
+    pub tls: bool,
+    /// compression
+    pub compressed: bool,
+}
+
 /// What a session got.
 pub enum Acquired<T> {
     /// A connection from the free list, idle for so long.
     Reuse(Slot, Box<Connection<T>>, Duration),
-    /// The right to open one; `use_ssl` of the server's row.
-    Open(Slot, bool),
+    /// The right to open one, as the server's row says.
+    Open(Slot, Transport),
 }
 
 /// What became of a connection that was opened.
@@ -303,7 +312,10 @@ impl<T> Inner<T> {
         }
         let shared =
             Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters), Arc::clone(&self.work));
-        Ok(Acquired::Open(pool.occupy(id, Arc::new(shared), policy), row.use_ssl))
+        Ok(Acquired::Open(
+            pool.occupy(id, Arc::new(shared), policy),
+            Transport { tls: row.use_ssl, compressed: row.compression },
+        ))
     }
     /// Counts a connection that was opened; a server that was tried although shunned is back, `everywhere` or in its hostgroup.
     pub fn connected(&mut self, slot: &Slot, everywhere: bool) -> Connected {

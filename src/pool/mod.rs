@@ -126,8 +126,8 @@ impl Backends {
                 self.warn_of_nobody(hostgroup, *why, now);
             }
             match acquired? {
-                Acquired::Open(slot, use_ssl) => {
-                    return Ok(Offer::Open(Ticket::new(Place::new(Arc::clone(self), slot), use_ssl)));
+                Acquired::Open(slot, transport) => {
+                    return Ok(Offer::Open(Ticket::new(Place::new(Arc::clone(self), slot), transport)));
                 }
                 Acquired::Reuse(slot, connection, idle) => {
                     let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));

@@ -2,6 +2,7 @@
 
 use super::connection::{Connection, Usage};
 use super::identity::EVERY;
+use super::inner::Transport;
 use super::lease::{Blame, Lease, Place};
 use super::peer::Peer;
 use super::profile::{Profile, Want};
@@ -31,7 +32,7 @@ pub const ATTRIBUTES: &[(&str, &str)] = &[("program_name", concat!("pointsman ",
 /// The right to open one connection. Counted as used from its making; given up when dropped.
 pub struct Ticket {
     place: Place,
-    use_ssl: bool,
+    transport: Transport,
 }
 
 /// Why a connection could not be opened.
@@ -46,8 +47,8 @@ pub struct OpenError {
 }
 
 impl Ticket {
-    pub(super) fn new(place: Place, use_ssl: bool) -> Self {
-        Self { place, use_ssl }
+    pub(super) fn new(place: Place, transport: Transport) -> Self {
+        Self { place, transport }
     }
     /// Opens the connection by `deadline`. A drain since the ticket was issued retires it at birth.
     pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease, OpenError> {
@@ -63,7 +64,7 @@ impl Ticket {
     /// How TLS is spoken to the server, if it is.
     fn tls(&self, user: &str) -> Result<Option<ClientTls>, WireError> {
         let Endpoint { host, port } = &self.place.slot.shared.endpoint;
-        let tls = self.use_ssl.then(|| self.place.backends().config.tls_with(host, *port, user));
+        let tls = self.transport.tls.then(|| self.place.backends().config.tls_with(host, *port, user));
         tls.transpose()
     }
     fn connect(&self, want: &Want, tls: Option<&ClientTls>, deadline: Instant) -> Result<Backend, WireError> {
@@ -74,6 +75,7 @@ impl Ticket {
         if !self.place.backends().config.variables().enable_server_deprecate_eof {
             capabilities.remove(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         }
+        capabilities.set(CapabilityFlags::CLIENT_COMPRESS, self.transport.compressed);
         let options = ConnectOptions {
             address: SocketAddr::new(address, *port),
             tls,

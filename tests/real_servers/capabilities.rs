@@ -38,7 +38,7 @@ pub fn every_mix(lab: &Lab) {
                 Kind::MySql => (["mix_my0", "mix_my1", "mix_my2", "mix_my3"][at], 5000 + at as u16),
                 Kind::MariaDb => (["mix_ma0", "mix_ma1", "mix_ma2", "mix_ma3"][at], 5010 + at as u16),
             };
-            lab.add_at(&Route { user, hostgroup, kind, use_ssl: false }, server.port);
+            lab.add_at(&Route { user, hostgroup, kind, use_ssl: false, compression: false }, server.port);
             for client in MIXES {
                 // What a server does not track nobody can tell.
                 let reference = if hidden.contains(TRACKS) { client.difference(TRACKS) } else { client };

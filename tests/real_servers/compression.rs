@@ -1,9 +1,26 @@
-//! Clients that compress their connection to the daemon; the servers' own clients, which both are strict about it.
+//! Connections that are compressed: to servers, and those of clients; the servers' own clients, which both are strict about it.
 
 use std::io::Write;
 
+use mysql::prelude::Queryable;
+
 use crate::results::printed;
-use crate::setup::{Lab, MARIADB, MYSQL, MYSQL_TLS, Route};
+use crate::setup::{Lab, MARIADB, MARIADB_ZLIB, MYSQL, MYSQL_TLS, MYSQL_ZSTD, Route};
+
+/// What the servers say of the connections that the daemon has opened.
+pub fn connections_to_servers(lab: &Lab) {
+    for (route, statement, expected) in [
+        (&MYSQL_TLS, "SHOW SESSION STATUS LIKE 'Compression_algorithm'", ""),
+        (&MYSQL_ZSTD, "SHOW SESSION STATUS LIKE 'Compression_algorithm'", "zstd"),
+        (&MARIADB, MARIADB_SAYS, "OFF"),
+        (&MARIADB_ZLIB, MARIADB_SAYS, "ON"),
+    ] {
+        let said: Option<(String, String)> = lab.through(route).query_first(statement).unwrap();
+        assert_eq!(said.map(|(_, value)| value).as_deref(), Some(expected), "{route:?}");
+    }
+}
+
+const MARIADB_SAYS: &str = "SELECT variable_name, variable_value FROM information_schema.session_status WHERE variable_name = 'COMPRESSION'";
 
 /// Statements and rows on both sides of the 16 MiB limit, and what is too short to be compressed.
 fn script() -> tempfile::NamedTempFile {

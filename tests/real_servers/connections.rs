@@ -95,8 +95,14 @@ pub fn tls_to_the_server(lab: &Lab) {
 
 pub fn pooled_connection(lab: &Lab) {
     for route in [
-        Route { user: "app_pool", hostgroup: 30, kind: Kind::MySql, use_ssl: false },
-        Route { user: "app_pool_maria", hostgroup: 31, kind: Kind::MariaDb, use_ssl: false },
+        Route { user: "app_pool", hostgroup: 30, kind: Kind::MySql, use_ssl: false, compression: false },
+        Route {
+            user: "app_pool_maria",
+            hostgroup: 31,
+            kind: Kind::MariaDb,
+            use_ssl: false,
+            compression: false,
+        },
     ] {
         lab.add(&route);
         let first = server_thread(&mut lab.through(&route));

@@ -92,6 +92,7 @@ const CHECKS: &[Check] = &[
     ("memory stays bounded while a large result streams", results::bounded_memory),
     ("every mix of DEPRECATE_EOF and SESSION_TRACK", capabilities::every_mix),
     ("the command-line clients", results::command_line_clients),
+    ("connections to servers are compressed where their rows say so", compression::connections_to_servers),
     ("the command-line clients, compressing", compression::command_line_clients),
     ("the command-line clients on the admin port", results::command_line_clients_on_the_admin_port),
 ];

@@ -8,7 +8,8 @@ use mysql::prelude::Queryable;
 use crate::servers::Kind;
 use crate::setup::{Lab, MARIADB, PASSWORD, Route};
 
-const USER: Route = Route { user: "app_rules", hostgroup: 12, kind: Kind::MySql, use_ssl: false };
+const USER: Route =
+    Route { user: "app_rules", hostgroup: 12, kind: Kind::MySql, use_ssl: false, compression: false };
 /// Which server answers.
 const WHERE: &str = "SELECT @@version LIKE '%MariaDB%'";
 

@@ -18,12 +18,18 @@ pub struct Route {
     pub hostgroup: u16,
     pub kind: Kind,
     pub use_ssl: bool,
+    pub compression: bool,
 }
 
-pub const MYSQL: Route = Route { user: "app_plain", hostgroup: 10, kind: Kind::MySql, use_ssl: false };
-pub const MYSQL_TLS: Route = Route { user: "app_tls", hostgroup: 11, kind: Kind::MySql, use_ssl: true };
-pub const MARIADB: Route = Route { user: "app_maria", hostgroup: 20, kind: Kind::MariaDb, use_ssl: false };
-pub const ROUTES: [Route; 3] = [MYSQL, MYSQL_TLS, MARIADB];
+pub const MYSQL: Route =
+    Route { user: "app_plain", hostgroup: 10, kind: Kind::MySql, use_ssl: false, compression: false };
+pub const MYSQL_TLS: Route = Route { user: "app_tls", hostgroup: 11, use_ssl: true, ..MYSQL };
+pub const MARIADB: Route = Route { user: "app_maria", hostgroup: 20, kind: Kind::MariaDb, ..MYSQL };
+/// zstd, inside TLS.
+pub const MYSQL_ZSTD: Route = Route { user: "app_zstd", hostgroup: 15, compression: true, ..MYSQL_TLS };
+/// zlib.
+pub const MARIADB_ZLIB: Route = Route { user: "app_zlib", hostgroup: 25, compression: true, ..MARIADB };
+pub const ROUTES: [Route; 5] = [MYSQL, MYSQL_TLS, MARIADB, MYSQL_ZSTD, MARIADB_ZLIB];
 
 pub struct Lab {
     pub daemon: Daemon,
@@ -48,16 +54,16 @@ impl Lab {
 
     /// The same for a server that the daemon is to reach at `port`.
     pub fn add_at(&self, route: &Route, port: u16) {
-        let Route { user, hostgroup, kind, use_ssl } = route;
+        let Route { user, hostgroup, kind, use_ssl, compression } = route;
         let mut dba = self.servers.dba(*kind);
         dba.query_drop(format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{PASSWORD}'")).unwrap();
         dba.query_drop(format!("GRANT ALL ON app.* TO '{user}'@'%'")).unwrap();
-        let use_ssl = u8::from(*use_ssl);
+        let (use_ssl, compression) = (u8::from(*use_ssl), u8::from(*compression));
         let mut admin = self.admin();
         for statement in [
             format!(
-                "INSERT INTO mysql_servers (hostgroup_id, hostname, port, use_ssl) \
-                 VALUES ({hostgroup}, '127.0.0.1', {port}, {use_ssl})"
+                "INSERT INTO mysql_servers (hostgroup_id, hostname, port, use_ssl, compression) \
+                 VALUES ({hostgroup}, '127.0.0.1', {port}, {use_ssl}, {compression})"
             ),
             format!(
                 "INSERT INTO mysql_users (username, password, default_hostgroup) \

@@ -18,7 +18,7 @@ pub fn narrow(lab: &Lab, name: &str, max_connections: u32) -> [Route; 2] {
         // Names and numbers live as long as the test.
         let user: &'static str = format!("{name}_{kind:?}").to_lowercase().leak();
         let hostgroup = NEXT_HOSTGROUP.fetch_add(1, Ordering::Relaxed);
-        let route = Route { user, hostgroup, kind, use_ssl: false };
+        let route = Route { user, hostgroup, kind, use_ssl: false, compression: false };
         lab.add(&route);
         let mut admin = lab.admin();
         let limit = format!(

@@ -6,7 +6,8 @@ use mysql::{Conn, Error};
 use crate::servers::Kind;
 use crate::setup::{Lab, PASSWORD, Route, client};
 
-const ROUTE: Route = Route { user: "app_ssl", hostgroup: 13, kind: Kind::MySql, use_ssl: true };
+const ROUTE: Route =
+    Route { user: "app_ssl", hostgroup: 13, kind: Kind::MySql, use_ssl: true, compression: false };
 
 pub fn parameters(lab: &Lab) {
     lab.add(&ROUTE);

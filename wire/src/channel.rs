@@ -3,12 +3,13 @@
 mod bounds;
 mod codec;
 mod compression;
+mod numbers;
 
 use crate::WireError;
 use crate::packet::{HEADER, MAX_PAYLOAD, parse_header, put_framed};
 use crate::socket::{Buffered, Socket, Stream};
 pub use compression::Algorithm;
-use compression::Compression;
+use compression::{Compression, Written};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
@@ -104,6 +105,11 @@ impl Channel {
         let ahead = self.input.get(self.start..self.end).unwrap_or_default();
         self.compression = Some(Box::new(Compression::new(algorithm, ahead)));
         self.start = self.end;
+    }
+    /// The same on a connection to a server.
+    pub(crate) fn compress_with_server(&mut self, algorithm: Algorithm) {
+        self.compress(algorithm);
+        self.compression.iter_mut().for_each(|compression| compression.with_server());
     }
 
     /// Whether packets are compressed. Clients that compress are free with the numbers of the packets inside.
@@ -291,7 +297,14 @@ impl Channel {
         self.traffic.sent += bytes.len() as u64;
         match &mut self.compression {
             None => Ok(self.stream.write_all(bytes)?),
-            Some(compression) => compression.write(&mut self.stream, bytes),
+            Some(compression) => compression.write(&mut self.stream, bytes, Written::Turn),
+        }
+    }
+    /// Writes framed bytes of a file that the server has asked for, at once.
+    pub fn write_file(&mut self, framed: &[u8]) -> Result<(), WireError> {
+        match &mut self.compression {
+            None => Ok(self.stream.write_all(framed)?),
+            Some(compression) => compression.write(&mut self.stream, framed, Written::File),
         }
     }
     /// What is queued; framed bytes may be added, as `queue_raw` does.

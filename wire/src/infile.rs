@@ -29,7 +29,7 @@ pub fn pass_file(client: &mut Channel, server: &mut Channel, next: u8, shift: u8
         }
         // A client goes on sending whatever becomes of its server.
         if passed.is_ok() {
-            passed = server.write_raw(bytes.get(..used).unwrap_or_default());
+            passed = server.write_file(bytes.get(..used).unwrap_or_default());
         }
         client.consume(used);
         if upload.is_complete() {

@@ -2,8 +2,13 @@
 
 use super::ConnectOptions;
 use crate::auth::NONCE;
+use crate::channel::Algorithm;
 use crate::packet::{Fields, put_lenenc_bytes, put_nul_bytes};
 use crate::{CapabilityFlags, UTF8MB4_GENERAL_CI, WireError};
+
+const ZSTD: CapabilityFlags = CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM;
+/// The level that MySQL's own clients ask for if not told otherwise.
+const ZSTD_LEVEL: u8 = 3;
 
 /// Protocol::HandshakeV10.
 pub(super) struct ServerGreeting {
@@ -52,9 +57,7 @@ pub(super) fn capabilities(
     const REQUIRED: CapabilityFlags =
         CapabilityFlags::CLIENT_PROTOCOL_41.union(CapabilityFlags::CLIENT_SECURE_CONNECTION);
     /// They change the form of packets in ways that this crate does not speak.
-    const UNSPOKEN: CapabilityFlags = CapabilityFlags::CLIENT_COMPRESS
-        .union(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM)
-        .union(CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA);
+    const UNSPOKEN: CapabilityFlags = CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA;
     if !server.contains(REQUIRED) {
         return Err(WireError::Malformed("a server older than MySQL 4.1"));
     }
@@ -69,6 +72,9 @@ pub(super) fn capabilities(
         | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA;
     wanted.set(CapabilityFlags::CLIENT_SSL, options.tls.is_some());
     wanted.set(CapabilityFlags::CLIENT_CONNECT_WITH_DB, options.database.is_some());
+    // Of both a server takes zlib, which costs it more.
+    wanted.set(ZSTD, options.compresses() && has(server, ZSTD));
+    wanted.set(CapabilityFlags::CLIENT_COMPRESS, options.compresses() && !has(server, ZSTD));
     wanted.set(CapabilityFlags::CLIENT_CONNECT_ATTRS, !options.attributes.is_empty());
     Ok((wanted & server).difference(UNSPOKEN))
 }
@@ -110,7 +116,19 @@ pub(super) fn response(
         }
         put_lenenc_bytes(&mut payload, &attributes);
     }
+    if let Some(Algorithm::Zstd { level }) = algorithm(capabilities) {
+        payload.push(level);
+    }
     payload
+}
+
+/// What these capabilities compress with.
+pub(super) fn algorithm(capabilities: CapabilityFlags) -> Option<Algorithm> {
+    if has(capabilities, ZSTD) {
+        Some(Algorithm::Zstd { level: ZSTD_LEVEL })
+    } else {
+        has(capabilities, CapabilityFlags::CLIENT_COMPRESS).then_some(Algorithm::Zlib)
+    }
 }
 
 fn has(capabilities: CapabilityFlags, flag: CapabilityFlags) -> bool {

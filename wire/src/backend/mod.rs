@@ -50,7 +50,8 @@ pub struct ConnectOptions<'a> {
     pub secret: &'a Secret,
     /// Default schema.
     pub database: Option<&'a str>,
-    /// Capabilities to ask for, beyond those the login needs; what the server lacks is dropped.
+    /// Capabilities to ask for, beyond those the login needs; what the server lacks is dropped. CLIENT_COMPRESS asks for
+    /// compression: by zstd where the server has it, or else by zlib.
     pub capabilities: CapabilityFlags,
     /// Collation id. The handshake has room for one byte: a larger id becomes utf8mb4_general_ci. 0 is the server's default.
     pub collation: u16,
@@ -58,6 +59,12 @@ pub struct ConnectOptions<'a> {
     pub attributes: &'a [(&'a str, &'a str)],
     /// When to give up, the TCP connect included.
     pub deadline: Instant,
+}
+
+impl ConnectOptions<'_> {
+    fn compresses(&self) -> bool {
+        self.capabilities.contains(CapabilityFlags::CLIENT_COMPRESS)
+    }
 }
 
 /// A logged-in connection to a server.
@@ -109,6 +116,9 @@ impl Backend {
             channel = channel.upgrade(|socket| tls.connect(socket, options.server_name))?;
         }
         let status = authenticate::run(&mut channel, options, &greeting, capabilities)?;
+        if let Some(algorithm) = handshake::algorithm(capabilities) {
+            channel.compress_with_server(algorithm);
+        }
         channel.set_deadline(None);
         let ServerGreeting { version, connection_id, .. } = greeting;
         let autocommits = status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT);

@@ -7,8 +7,9 @@
 
 use super::bounds::{Bounds, groups};
 use super::codec::{Decompression, Step, compress};
+use super::numbers::Numbers;
 use crate::WireError;
-use crate::packet::MAX_PAYLOAD;
+use crate::packet::{MAX_PAYLOAD, SEQUENCE};
 use crate::read_ahead::ReadAhead;
 use crate::socket::Stream;
 use std::io::{Read, Write};
@@ -47,6 +48,17 @@ pub(super) struct Compression {
     sequence: u8,
     /// A command begins, and its first compressed packet has not come.
     restarted: bool,
+    /// Of a connection to a server, whose numbers are its own.
+    numbers: Option<Numbers>,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Answers, or commands: of these each packet numbered 0 begins one.
+    Turn,
+    /// The contents of a file amid an answer, whatever their numbers.
+    File,
 }
 
 /// A compressed packet whose header has been read.
@@ -73,7 +85,12 @@ impl Compression {
             output: Vec::new(),
             sequence: 0,
             restarted: false,
+            numbers: None,
         }
+    }
+    /// The other end is a server.
+    pub(super) fn with_server(&mut self) {
+        self.numbers = Some(Numbers::default());
     }
     /// A new command begins: numbers restart.
     pub(super) fn restart(&mut self) {
@@ -124,8 +141,13 @@ impl Compression {
             return Ok(None);
         };
         self.input.consume(HEADER);
-        if sequence != self.sequence {
-            return Err(WireError::Malformed("compressed packets out of order"));
+        match &mut self.numbers {
+            // It answers one command after the other, and says which by beginning anew.
+            Some(numbers) => numbers.begins(sequence),
+            None if sequence != self.sequence => {
+                return Err(WireError::Malformed("compressed packets out of order"));
+            }
+            None => {}
         }
         self.sequence = sequence.wrapping_add(1);
         self.restarted = false;
@@ -144,7 +166,11 @@ impl Compression {
         while let Some(packet) = &mut self.packet {
             let input = self.input.data();
             let input = input.get(..packet.input_left).unwrap_or(input);
-            let step = packet.step(input, out.get_mut(written..).unwrap_or_default())?;
+            let room = out.get_mut(written..).unwrap_or_default();
+            let step = packet.step(input, room)?;
+            if let Some(numbers) = &mut self.numbers {
+                numbers.put_right(room.get_mut(..step.written).unwrap_or_default());
+            }
             self.input.consume(step.read);
             written += step.written;
             if step.ended {
@@ -163,22 +189,36 @@ impl Compression {
 
     /// Writes `bytes`, framed packets, in as many compressed packets as it takes. A packet whose end has not come waits:
     /// a reader may rely on what servers do, who cut a packet in no more than two (mysql-connector-python does).
-    pub(super) fn write(&mut self, stream: &mut Stream, bytes: &[u8]) -> Result<(), WireError> {
+    pub(super) fn write(
+        &mut self,
+        stream: &mut Stream,
+        bytes: &[u8],
+        what: Written,
+    ) -> Result<(), WireError> {
         let (whole, begun) = bytes.split_at_checked(self.bounds.whole(bytes)).unwrap_or((bytes, &[]));
         if whole.is_empty() || self.begun.is_empty() {
-            self.write_whole(stream, whole)?;
+            self.write_whole(stream, whole, what)?;
         } else {
             let mut packets = std::mem::take(&mut self.begun);
             packets.extend_from_slice(whole);
-            self.write_whole(stream, &packets)?;
+            self.write_whole(stream, &packets, what)?;
             packets.clear();
             self.begun = packets;
         }
         self.begun.extend_from_slice(begun);
         Ok(())
     }
-    fn write_whole(&mut self, stream: &mut Stream, packets: &[u8]) -> Result<(), WireError> {
-        for group in groups(packets, MOST) {
+    fn write_whole(&mut self, stream: &mut Stream, packets: &[u8], what: Written) -> Result<(), WireError> {
+        // A server reads one command from a compressed packet, and takes what follows it there for an error.
+        let most = if self.numbers.is_some() && what == Written::Turn { 0 } else { MOST };
+        for group in groups(packets, most) {
+            if let Some(numbers) = &mut self.numbers {
+                let number = last_number(group);
+                numbers.sends(number);
+                if what == Written::Turn && number == 0 {
+                    self.sequence = 0;
+                }
+            }
             group.chunks(MAX_PAYLOAD).for_each(|payload| self.pack(payload));
             if self.output.len() >= WRITE_AT {
                 self.write_out(stream)?;
@@ -205,6 +245,12 @@ impl Compression {
         }
         self.sequence = self.sequence.wrapping_add(1);
     }
+}
+
+/// The number of the last of whole packets.
+fn last_number(packets: &[u8]) -> u8 {
+    let last = groups(packets, 0).last().unwrap_or_default();
+    last.get(SEQUENCE).copied().unwrap_or_default()
 }
 
 impl Packet {

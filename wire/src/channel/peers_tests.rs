@@ -119,10 +119,12 @@ fn a_packet_in_many_parts_is_refused_where_it_exceeds_the_limit() {
 }
 
 /// A client of an echo server, and how the server's side ended.
-fn logged_in(tls: bool) -> (Server, Backend, Receiver<Result<(), WireError>>) {
+fn logged_in(tls: bool, compress: bool) -> (Server, Backend, Receiver<Result<(), WireError>>) {
     let (sender, ended) = unbounded();
     let server =
         Server::start_with(options(AuthPlugin::Native, true), move |result| sender.send(result).unwrap());
+    let mut capabilities = crate::login::CAPABILITIES.difference(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+    capabilities.set(CapabilityFlags::CLIENT_COMPRESS, compress);
     let client = Backend::connect(&ConnectOptions {
         address: server.address,
         tls: crate::tls::tests::unverified(tls),
@@ -130,7 +132,7 @@ fn logged_in(tls: bool) -> (Server, Backend, Receiver<Result<(), WireError>>) {
         user: "clear",
         secret: &Secret::Clear("sesame".to_owned()),
         database: None,
-        capabilities: crate::login::CAPABILITIES.difference(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES),
+        capabilities,
         collation: 45,
         attributes: &[],
         deadline: Instant::now() + PARTIAL,
@@ -146,8 +148,9 @@ fn query(sql: &str) -> Vec<u8> {
 
 #[test]
 fn commands_that_come_together_are_answered_in_turn() {
-    for tls in [false, true] {
-        let (_server, mut client, _) = logged_in(tls);
+    for (tls, compress) in [(false, false), (true, false), (false, true), (true, true)] {
+        let (_server, mut client, _) = logged_in(tls, compress);
+        assert_eq!(client.channel.is_compressed(), compress);
         let commands = ["ok first", "long 5000000", "ok second", "ok third"];
         client.channel.write_raw(&commands.map(query).concat()).unwrap();
         // Nothing is read before all has been sent, so that the long answer waits for its reader with commands behind it.
@@ -166,7 +169,7 @@ fn commands_that_come_together_are_answered_in_turn() {
 
 #[test]
 fn garbage_inside_tls_ends_the_connection() {
-    let (_server, client, ended) = logged_in(true);
+    let (_server, client, ended) = logged_in(true, false);
     let mut socket = client.channel.stream().socket().clone();
     socket.write_all(&[0xFF; 100]).unwrap();
     let end = ended.recv_timeout(PARTIAL).unwrap();
@@ -175,7 +178,7 @@ fn garbage_inside_tls_ends_the_connection() {
 
 #[test]
 fn a_record_begun_and_left_ends_the_connection() {
-    let (_server, client, ended) = logged_in(true);
+    let (_server, client, ended) = logged_in(true, false);
     let mut socket = client.channel.stream().socket().clone();
     // Application data of 256 bytes, of which three come.
     socket.write_all(&[23, 3, 3, 1, 0, 1, 2, 3]).unwrap();
