@@ -29,7 +29,13 @@ impl Admin {
             let socket = Some(channel.stream().socket().clone());
             let client = Client { user: login.user.clone(), role: self.role(&login.user), socket };
             let entrance = Entrance { options, accounts };
-            serve(&mut channel, &login, entrance, MAX_PACKET, &mut Session { admin: self, client })
+            serve(
+                &mut channel,
+                &login,
+                entrance,
+                MAX_PACKET,
+                &mut Session { admin: self, client, begun: false },
+            )
         });
         match served {
             Ok(()) | Err(WireError::Closed) => {}
@@ -51,6 +57,8 @@ impl Admin {
 struct Session<'a> {
     admin: &'a Admin,
     client: Client,
+    /// Whether the client believes that a transaction is open. Drivers refuse to end one (PHP's PDO) that the status does not show.
+    begun: bool,
 }
 
 impl QueryHandler for Session<'_> {
@@ -73,8 +81,15 @@ impl QueryHandler for Session<'_> {
         (self.client.user, self.client.role) = (user.to_owned(), self.admin.role(user));
     }
 
+    fn reset(&mut self) -> Result<(), SqlError> {
+        self.begun = false;
+        Ok(())
+    }
+
     fn status(&self) -> StatusFlags {
-        STATUS
+        let mut status = STATUS;
+        status.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.begun);
+        status
     }
 }
 
@@ -87,8 +102,10 @@ enum Form {
 
 impl Session<'_> {
     /// Each answer but the last says that more follow.
-    fn answer(&self, outcome: Outcome, reply: Reply<'_>, form: Form) -> Result<(), WireError> {
-        let Reply { channel, capabilities, status } = reply;
+    fn answer(&mut self, outcome: Outcome, reply: Reply<'_>, form: Form) -> Result<(), WireError> {
+        let Reply { channel, capabilities, .. } = reply;
+        self.begun = outcome.begun.unwrap_or(self.begun);
+        let status = self.status();
         let size = outcome.answers.iter().map(Answer::size).sum();
         let _held = Held::new(&self.admin.held, size);
         let mut left = outcome.answers.len() + usize::from(outcome.error.is_some());

@@ -1,5 +1,6 @@
 //! The command dialect: a statement is a command of ProxySQL's admin, something drivers send when they connect, or SQL.
 
+mod casts;
 mod checksum;
 mod columns;
 mod config_file;
@@ -30,6 +31,8 @@ const NO_OPERATION: &[&str] = &[
     "START TRANSACTION",
     "COMMIT",
     "ROLLBACK",
+    "SAVEPOINT",
+    "RELEASE SAVEPOINT",
     "LOCK TABLES",
     "LOCK TABLE",
     "UNLOCK TABLES",
@@ -110,6 +113,17 @@ fn command(admin: &Admin, client: &Client, statement: &str) -> Option<Result<Ans
         return truncate::run(admin, after(rest, "TABLE").unwrap_or(rest));
     }
     process::run(admin, statement)
+}
+
+/// What statements say of transactions: whether the last of them begins one, or ends it. `None`: nothing.
+fn transaction(statements: &[String]) -> Option<bool> {
+    let of_one = |statement: &String| match first_word(statement).as_str() {
+        "BEGIN" | "START" => Some(true),
+        "COMMIT" => Some(false),
+        "ROLLBACK" => after(&collapse(statement), "ROLLBACK TO").is_none().then_some(false),
+        _ => None,
+    };
+    statements.iter().rev().find_map(of_one)
 }
 
 /// Whether a statement is SQL for certain, and no command.

@@ -4,7 +4,7 @@
 //! error ends the packet.
 
 use super::text::statements;
-use super::{is_sql, run_one};
+use super::{is_sql, run_one, transaction};
 use crate::answer::Answer;
 use crate::current::{Client, Role};
 use crate::error::{failed, from_sqlite, printable};
@@ -19,12 +19,14 @@ pub(crate) struct Outcome {
     pub answers: Vec<Answer>,
     /// What ended the packet early.
     pub error: Option<SqlError>,
+    /// Whether the client believes afterwards that a transaction is open; `None`: as before.
+    pub begun: Option<bool>,
 }
 
 /// Answers a packet; `many` if it may hold several statements.
 pub(crate) fn run(admin: &Admin, client: &Client, sql: &str, many: bool) -> Outcome {
     let mut outcome = Outcome::default();
-    outcome.error = run_all(admin, client, sql, many, &mut outcome.answers).err().map(printable);
+    outcome.error = run_all(admin, client, sql, many, &mut outcome).err().map(printable);
     outcome
 }
 
@@ -33,7 +35,7 @@ fn run_all(
     client: &Client,
     sql: &str,
     many: bool,
-    answers: &mut Vec<Answer>,
+    outcome: &mut Outcome,
 ) -> Result<(), SqlError> {
     if sql.contains('\0') {
         return Err(failed("the statement contains a NUL byte"));
@@ -42,6 +44,8 @@ fn run_all(
         return Err(SqlError::new(1065, "42000", "Query was empty"));
     }
     let statements = statements(sql);
+    outcome.begun = transaction(&statements);
+    let answers = &mut outcome.answers;
     match statements.as_slice() {
         // Comments alone, as mysqldump writes them.
         [] => answers.push(Answer::done()),

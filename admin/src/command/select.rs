@@ -1,5 +1,6 @@
 //! `SELECT @@variable`: what SQLite cannot answer, and drivers ask when they connect.
 
+use super::casts::with_casts;
 use super::run_sql;
 use super::text::{after, literal, split_outside_quotes};
 use crate::Admin;
@@ -70,13 +71,13 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Option<Result<A
         let values = items.iter().map(|item| value(admin, client, item.name)).collect::<Result<Vec<_>, _>>();
         return Some(values.map(|values| Answer::texts(columns, vec![values])));
     }
-    let sql = rewritten(admin, client, rest)?;
+    let sql = of_sqlite(admin, client, rest)?;
     Some(sql.and_then(|sql| run_sql(admin, client, &sql)))
 }
 
 /// Whether `run` answers it.
 pub(super) fn is_own(admin: &Admin, client: &Client, rest: &str) -> bool {
-    list(rest).is_some() || rewritten(admin, client, rest).is_some()
+    list(rest).is_some() || of_sqlite(admin, client, rest).is_some()
 }
 
 /// A list of variables alone.
@@ -114,6 +115,13 @@ fn variable_name(text: &str) -> &str {
         head.eq_ignore_ascii_case(scope).then_some(rest)
     });
     scope.unwrap_or(text)
+}
+
+/// The statement in words that SQLite knows; `None` where it is that already.
+fn of_sqlite(admin: &Admin, client: &Client, rest: &str) -> Option<Result<String, SqlError>> {
+    let cast = with_casts(rest);
+    let rewritten = rewritten(admin, client, &cast);
+    rewritten.or_else(|| (cast != rest).then(|| Ok(format!("SELECT {cast}"))))
 }
 
 /// The statement with variables replaced by their values, and without FROM DUAL, which SQLite does not know. `None`: there is

@@ -189,7 +189,7 @@ fn prepare(
     Ok(conn)
 }
 
-/// Functions of MySQL that drivers call when they connect. As in ProxySQL, the database is `admin` or `stats` and connections have
+/// Functions of MySQL that drivers call when they connect or ask for columns. As in ProxySQL, the database is `admin` or `stats` and connections have
 /// no number.
 fn functions(conn: &Connection, role: Role, current: &Current) -> rusqlite::Result<()> {
     let constant = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
@@ -200,6 +200,21 @@ fn functions(conn: &Connection, role: Role, current: &Current) -> rusqlite::Resu
         let running = current.clone();
         conn.create_scalar_function(name, 0, FunctionFlags::SQLITE_UTF8, move |_| Ok(running.user()))?;
     }
+    conn.create_scalar_function("ucase", 1, constant, |values| {
+        Ok(values.get::<Option<String>>(0)?.map(|text| text.to_uppercase()))
+    })?;
+    conn.create_scalar_function("locate", 2, constant, |values| {
+        let (part, text): (Option<String>, Option<String>) = (values.get(0)?, values.get(1)?);
+        let place = |(part, text): (String, String)| match text.split_once(&part) {
+            Some((before, _)) => before.chars().count() + 1,
+            None => 0,
+        };
+        Ok(part.zip(text).map(|pair| place(pair) as i64))
+    })?;
+    conn.create_scalar_function("least", 2, constant, |values| {
+        let (one, other): (Option<i64>, Option<i64>) = (values.get(0)?, values.get(1)?);
+        Ok(one.zip(other).map(|(one, other)| one.min(other)))
+    })?;
     conn.create_scalar_function("connection_id", 0, constant, |_| Ok(0))
 }
 

@@ -5,6 +5,7 @@ use crate::command::{prepared, run_packet};
 
 const RECORDED: &[(&str, &str)] = &[
     ("dolphie", include_str!("setup/dolphie.txt")),
+    ("go_sql_driver", include_str!("setup/go_sql_driver.txt")),
     ("known", include_str!("setup/known.txt")),
     ("mariadb", include_str!("setup/mariadb.txt")),
     ("mariadb_connector_j", include_str!("setup/mariadb_connector_j.txt")),
@@ -16,6 +17,7 @@ const RECORDED: &[(&str, &str)] = &[
     ("mysqlclient", include_str!("setup/mysqlclient.txt")),
     ("mysqldump", include_str!("setup/mysqldump.txt")),
     ("mysqlshow", include_str!("setup/mysqlshow.txt")),
+    ("php", include_str!("setup/php.txt")),
     ("pymysql", include_str!("setup/pymysql.txt")),
 ];
 

@@ -3,7 +3,8 @@
 use super::*;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
-use wire::auth::{Account, Accounts, AuthPlugin, StoredPassword};
+use wire::auth::{Account, Accounts, AuthPlugin, Secret, StoredPassword};
+use wire::backend::{Backend, ConnectOptions};
 use wire::login::ServerOptions;
 use wire::service::{Service, ServiceSpec};
 
@@ -236,4 +237,41 @@ fn a_reset_connection_goes_on_without_its_statements() {
         other => panic!("{other:?}"),
     }
     assert_eq!(client.query_first("SELECT 7").unwrap(), Some(7));
+}
+
+#[test]
+fn the_status_shows_what_clients_believe_of_transactions() {
+    let listener = listen();
+    let in_time = || std::time::Instant::now() + Duration::from_secs(30);
+    let mut client = Backend::connect(&ConnectOptions {
+        address: ([127, 0, 0, 1], listener.port).into(),
+        tls: None,
+        server_name: "",
+        user: "admin",
+        secret: &Secret::Clear("admin".to_owned()),
+        database: None,
+        capabilities: wire::CapabilityFlags::CLIENT_MULTI_STATEMENTS,
+        collation: 45,
+        attributes: &[],
+        deadline: in_time(),
+    })
+    .unwrap();
+    let mut begun = |sql: &str| {
+        client.query(sql, 1 << 16, in_time()).unwrap();
+        client.status.contains(wire::StatusFlags::SERVER_STATUS_IN_TRANS)
+    };
+    for (sql, expected) in [
+        ("SELECT 1", false),
+        ("START TRANSACTION", true),
+        ("SAVEPOINT s", true),
+        ("ROLLBACK TO SAVEPOINT s", true),
+        ("RELEASE SAVEPOINT s", true),
+        ("COMMIT", false),
+        ("begin", true),
+        ("ROLLBACK", false),
+        ("BEGIN; SELECT 1; SELECT 2", true),
+        ("BEGIN; COMMIT", false),
+    ] {
+        assert_eq!(begun(sql), expected, "{sql}");
+    }
 }
