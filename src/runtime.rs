@@ -12,7 +12,7 @@ use crate::rules::RuleSet;
 use crate::stats::history::save_digests;
 use crate::stats::{self, Sources};
 use admin::history::History;
-use admin::rows::QueryRuleRow;
+use admin::rows::{QueryRuleRow, UserRow, is_json_object};
 use admin::{
     ConfigSet, LiveTable, ProcessCommand, Published, Runtime, SavedServers, Schema, Value, Variables, ddl,
     failed,
@@ -99,8 +99,15 @@ impl Runtime for DaemonRuntime {
                 Ok(Published { ignored })
             }
             ConfigSet::Users(users) => {
+                let is_good = |row: &&UserRow| row.attributes.is_empty() || is_json_object(&row.attributes);
+                let ignored = users.iter().filter(|row| row.active && !is_good(row)).map(|row| {
+                    let (user, backend) = (row.username.escape_debug(), u8::from(row.backend));
+                    format!("mysql_users: attributes of '{user}' (backend={backend}): it is no JSON object")
+                });
+                let ignored: Vec<String> = ignored.collect();
+                ignored.iter().for_each(|line| log::warn!("LOAD MYSQL USERS: {line}"));
                 self.config.set_users(&users);
-                Ok(Published::default())
+                Ok(Published { ignored })
             }
             // They are kept and shown: there is nothing that peers would be asked.
             ConfigSet::ProxysqlServers(_) => Ok(Published::default()),

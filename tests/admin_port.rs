@@ -15,7 +15,7 @@ use mysql::{Conn, OptsBuilder, SslOpts};
 use pair::{PATIENCE, program};
 use rustix::process::Signal;
 use std::fs;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -126,6 +126,39 @@ fn readers_of_statistics_log_in_with_their_own_credentials() {
         .unwrap();
     assert!(connect(client_options(daemon.admin_port, "stats", "stats")).is_err());
     assert!(connect(client_options(daemon.admin_port, "viewer", "secret")).is_ok());
+}
+
+/// This machine's address on a network, by which it reaches itself as from elsewhere.
+fn address_on_a_network() -> Option<String> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap();
+    // Nothing is sent; the address is one that documentation has.
+    socket.connect((Ipv4Addr::new(198, 51, 100, 1), 9)).ok()?;
+    let address = socket.local_addr().unwrap().ip();
+    (!address.is_loopback()).then(|| address.to_string())
+}
+
+#[test]
+fn default_passwords_are_for_this_machine_alone() {
+    let Some(address) = address_on_a_network() else {
+        eprintln!("SKIPPED: this machine has no address but those of loopback");
+        return;
+    };
+    let daemon = Daemon::start(program(), &["--no-monitor", "--set", "admin-mysql_ifaces=0.0.0.0:0"]);
+    let from_elsewhere = |user: &str, password: &str| {
+        let options = client_options(daemon.port_of("admin").unwrap(), user, password);
+        connect(options.ip_or_hostname(Some(&address)))
+    };
+    for user in ["admin", "stats"] {
+        let refusal = from_elsewhere(user, user).err().unwrap().to_string();
+        assert!(refusal.contains("1040") && refusal.contains("locally"), "{user}: {refusal}");
+    }
+    let mut here = admin(&daemon);
+    here.query_drop("SET admin-admin_credentials='admin:changed'; LOAD ADMIN VARIABLES TO RUNTIME").unwrap();
+    let mut elsewhere = from_elsewhere("admin", "changed").unwrap();
+    assert_eq!(one(&mut elsewhere), Some(1));
+    assert!(from_elsewhere("stats", "stats").is_err());
+    let (_, log) = daemon.terminate();
+    assert!(log.contains("user 'admin' is refused from elsewhere"), "{log}");
 }
 
 #[test]

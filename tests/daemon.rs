@@ -257,8 +257,11 @@ fn a_start_on_a_full_disk_serves_with_what_was_saved() {
         .spawn()
         .unwrap();
     let options = || {
-        let options =
-            mysql::OptsBuilder::default().socket(socket.to_str()).user(Some("admin")).pass(Some("admin"));
+        let options = mysql::OptsBuilder::default()
+            .socket(socket.to_str())
+            .prefer_socket(false)
+            .user(Some("admin"))
+            .pass(Some("admin"));
         options.read_timeout(Some(PATIENCE))
     };
     let mut admin = None;

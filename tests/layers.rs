@@ -88,9 +88,16 @@ fn what_is_skipped_is_counted_and_logged() {
     );
     assert_eq!(info(&mut admin, "LOAD MYSQL SERVERS TO RUNTIME"), "2 entries ignored, see the log");
     eventually(&mut admin, "SELECT COUNT(*) = 1 FROM runtime_mysql_replication_hostgroups");
+    for attributes in ["[1]", "7", "{}", ""] {
+        let sql = format!("REPLACE INTO mysql_users (username, attributes) VALUES ('u', '{attributes}')");
+        admin.query_drop(sql).unwrap();
+        let ignored = if attributes.starts_with(['[', '7']) { "1 entry ignored, see the log" } else { "" };
+        assert_eq!(info(&mut admin, "LOAD MYSQL USERS TO RUNTIME"), ignored, "{attributes}");
+    }
     let (_, log) = daemon.terminate();
     assert!(log.contains("incompatible entry (writer_hostgroup 2, reader_hostgroup 3)"), "{log}");
     assert!(log.contains("servers_defaults of hostgroup 9: it is no JSON object"), "{log}");
+    assert!(log.contains("mysql_users: attributes of 'u' (backend=1): it is no JSON object"), "{log}");
 }
 
 #[test]

@@ -261,9 +261,19 @@ fn rules_are_loaded_saved_and_kept() {
     world.admin("INSERT INTO mysql_query_rules (rule_id, active, match_pattern) VALUES (30, 1, '(')");
     world.admin("INSERT INTO mysql_query_rules_fast_routing VALUES ('u', 's', 0, 4, 'x')");
     assert_eq!(world.admin("load mysql query  rules from memory"), "1 entry ignored, see the log");
+    world.admin(
+        "UPDATE mysql_query_rules SET re_modifiers = 'XX, GLOBAL', attributes = '[1]' WHERE rule_id = 10",
+    );
+    assert_eq!(world.admin("LOAD MYSQL QUERY RULES TO RUNTIME"), "3 entries ignored, see the log");
     let log = world.proxy.log();
+    assert!(log.contains("rule_id 10: re_modifiers: 'XX' is neither CASELESS nor GLOBAL"), "{log}");
+    assert!(log.contains("rule_id 10: attributes: it is no JSON object"), "{log}");
+    world.admin(
+        "UPDATE mysql_query_rules SET re_modifiers = 'CASELESS', attributes = '{}' WHERE rule_id = 10",
+    );
+    assert_eq!(world.admin("LOAD MYSQL QUERY RULES TO RUNTIME"), "1 entry ignored, see the log");
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("rule_id 30")).collect();
-    assert!(lines.len() == 1 && lines[0].contains("match_pattern: "), "{lines:?}");
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("match_pattern: ")), "{lines:?}");
     let ids = "SELECT rule_id, active FROM ";
     assert_eq!(world.rows(&format!("{ids} runtime_mysql_query_rules")), ["10|1", "20|1"]);
     assert_eq!(world.rows("SELECT * FROM runtime_mysql_query_rules_fast_routing"), ["u|s|0|4|x"]);

@@ -6,6 +6,11 @@ pub use crate::query_rules::{FastRoutingRow, QueryRuleRow, QueryRulesConfig};
 
 use crate::Value;
 
+/// Whether the text of a column `attributes` is what it must be to say anything.
+pub fn is_json_object(text: &str) -> bool {
+    matches!(serde_json::from_str(text), Ok(serde_json::Value::Object(_)))
+}
+
 /// A row of mysql_servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerRow {

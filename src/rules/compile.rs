@@ -16,6 +16,8 @@ impl RuleSet {
         let (mut rules, mut ignored) = (Vec::new(), Vec::new());
         for row in active {
             let id = row.rule_id;
+            let unread = unread(&row);
+            ignored.extend(unread.iter().map(|what| format!("mysql_query_rules: rule_id {id}: {what}")));
             match compile(row) {
                 Ok(rule) => rules.push(rule),
                 Err(reason) => ignored.push(format!("mysql_query_rules: rule_id {id} is left out: {reason}")),
@@ -33,6 +35,22 @@ impl RuleSet {
         )
     }
 }
+
+/// What a rule says that nothing comes of, though the rest of it is followed.
+fn unread(row: &QueryRuleRow) -> Vec<String> {
+    let modifiers = row.re_modifiers.as_deref().unwrap_or_default().split(',').map(str::trim);
+    let unknown = modifiers
+        .filter(|word| !word.is_empty() && !MODIFIERS.iter().any(|known| known.eq_ignore_ascii_case(word)));
+    let mut unread: Vec<String> = unknown
+        .map(|word| format!("re_modifiers: '{}' is neither CASELESS nor GLOBAL", word.escape_debug()))
+        .collect();
+    if !row.attributes.is_empty() && !admin::rows::is_json_object(&row.attributes) {
+        unread.push("attributes: it is no JSON object".to_owned());
+    }
+    unread
+}
+
+const MODIFIERS: [&str; 2] = ["CASELESS", "GLOBAL"];
 
 /// Why a rule cannot be evaluated: the column, and what is wrong with it.
 fn compile(row: QueryRuleRow) -> Result<Rule, String> {
