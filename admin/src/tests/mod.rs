@@ -11,6 +11,7 @@ mod packets;
 mod process;
 mod query_rules;
 mod readers;
+mod refusals;
 mod setup;
 mod show;
 mod sql;

@@ -19,6 +19,9 @@ use wire::socket::Socket;
 use wire::tls::ServerTls;
 use wire::{SqlError, WireError};
 
+mod connections;
+mod schedule;
+
 const LONG: Duration = Duration::from_secs(10);
 
 /// What a fake MySQL server does and has seen.
@@ -134,170 +137,6 @@ fn change(config: &Config, change: impl FnOnce(&mut Variables)) {
     let mut variables = Variables::clone(&config.variables());
     change(&mut variables);
     config.set_variables(variables);
-}
-
-mod connections {
-    use super::*;
-
-    fn at(server: &Server, tls: bool) -> Target<'static> {
-        Target { address: server.address, tls, server_name: "test", by: None }
-    }
-
-    fn ask(probes: &Probes, server: &Server) -> Result<(), WireError> {
-        probes.query(&at(server, false), "SELECT 1", LONG).map(|_| ())
-    }
-
-    #[test]
-    fn are_reused_and_introduce_themselves() {
-        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
-        ask(&probes, &server).unwrap();
-        *server.script.error.lock() = Some(SqlError::new(1146, "42S02", "no table"));
-        assert!(matches!(ask(&probes, &server), Err(WireError::Sql(_))));
-        *server.script.error.lock() = None;
-        ask(&probes, &server).unwrap();
-        assert_eq!(
-            *server.script.statements.lock(),
-            ["SET wait_timeout=80", "SELECT 1", "SELECT 1", "SELECT 1"]
-        );
-        let logins = server.script.logins.lock();
-        let [(user, attributes)] = &logins[..] else { panic!("{} logins", logins.len()) };
-        assert_eq!(user, "monitor");
-        assert_eq!(attributes, b"\x0cprogram_name\x11pointsman_monitor");
-    }
-
-    #[test]
-    fn that_died_while_idle_are_replaced() {
-        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
-        ask(&probes, &server).unwrap();
-        server.script.sockets.lock().iter().for_each(|socket| socket.shutdown(Shutdown::Both));
-        ask(&probes, &server).unwrap();
-        // The server's farewell to an idle client comes as an answer to nothing.
-        *server.script.error.lock() = Some(SqlError::new(4031, "HY000", "inactivity"));
-        assert!(ask(&probes, &server).is_err());
-        *server.script.error.lock() = None;
-        ask(&probes, &server).unwrap();
-        assert_eq!(server.logins(), 4);
-    }
-
-    #[test]
-    fn are_purged_by_address_even_in_use() {
-        let (server, other) = (Server::new("0"), Server::new("0"));
-        let probes = Probes::new(config(|_| ()));
-        ask(&probes, &server).unwrap();
-        ask(&probes, &other).unwrap();
-        probes.purge(server.address);
-        ask(&probes, &server).unwrap();
-        ask(&probes, &other).unwrap();
-        assert_eq!((server.logins(), other.logins()), (2, 1));
-        server.hang();
-        std::thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&probes, &server));
-            eventually("the statement", || server.selects() == 3);
-            probes.purge(server.address);
-            server.release();
-            asking.join().unwrap().unwrap();
-        });
-        ask(&probes, &server).unwrap();
-        assert_eq!(server.logins(), 3);
-    }
-
-    #[test]
-    fn do_not_outlive_their_credentials() {
-        let config = config(|_| ());
-        let (server, probes) = (Server::new("0"), Probes::new(config.clone()));
-        ask(&probes, &server).unwrap();
-        change(&config, |variables| {
-            variables.monitor_username = "other".into();
-            variables.monitor_password = "other".into();
-        });
-        ask(&probes, &server).unwrap();
-        let users: Vec<_> = server.script.logins.lock().iter().map(|(user, _)| user.clone()).collect();
-        assert_eq!(users, ["monitor", "other"]);
-        change(&config, |variables| variables.monitor_password = "wrong".into());
-        assert!(matches!(ask(&probes, &server), Err(WireError::Sql(error)) if error.code == 1045));
-    }
-
-    #[test]
-    fn are_not_shared_between_tls_and_plain() {
-        let directory = tempfile::tempdir().unwrap();
-        let tls = ServerTls::load_or_create(directory.path()).unwrap();
-        let server = Server::with_tls("0", Some(tls));
-        let probes = Probes::new(config(|_| ()));
-        for tls in [false, true, false, true] {
-            probes.query(&at(&server, tls), "SELECT 1", LONG).unwrap();
-        }
-        assert_eq!(server.logins(), 2);
-    }
-
-    #[test]
-    fn are_opened_anew_where_tls_has_changed() {
-        let directory = tempfile::tempdir().unwrap();
-        let tls = ServerTls::load_or_create(directory.path()).unwrap();
-        let server = Server::with_tls("0", Some(tls));
-        let config = config(|_| ());
-        let probes = Probes::new(config.clone());
-        let row = |comment: &str, cipher: &str| ServerSslParamsRow {
-            ssl_cipher: cipher.into(),
-            comment: comment.into(),
-            ..ServerSslParamsRow::new("test", server.address.port())
-        };
-        let logins = || {
-            probes.query(&at(&server, true), "SELECT 1", LONG).unwrap();
-            server.logins()
-        };
-        assert_eq!((logins(), logins()), (1, 1));
-        config.set_ssl_params(&[row("", "")]);
-        assert_eq!((logins(), logins()), (2, 2));
-        config.set_ssl_params(&[row("no change of TLS", "")]);
-        assert_eq!(logins(), 2);
-        config.set_ssl_params(&[row("", "ECDHE-RSA-AES256-GCM-SHA384")]);
-        assert_eq!((logins(), logins()), (3, 3));
-        change(&config, |variables| variables.ssl_p2s.cipher = "ECDHE-RSA-AES128-GCM-SHA256".into());
-        assert_eq!(logins(), 4);
-        change(&config, |variables| variables.monitor_ping_timeout = LONG);
-        assert_eq!(logins(), 4);
-    }
-
-    #[test]
-    fn end_with_a_timeout_of_their_statement() {
-        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
-        server.hang();
-        let short = Duration::from_millis(30);
-        let error = probes.query(&at(&server, false), "SELECT 1", short).unwrap_err();
-        assert!(error.is_timeout(), "{error}");
-        server.release();
-        ask(&probes, &server).unwrap();
-        assert_eq!(server.logins(), 2);
-    }
-
-    #[test]
-    fn are_not_idle_for_ever() {
-        let config = config(|variables| variables.monitor_ping_interval = Duration::from_millis(2));
-        let (server, probes) = (Server::new("0"), Probes::new(config));
-        ask(&probes, &server).unwrap();
-        std::thread::sleep(Duration::from_millis(30));
-        probes.sweep();
-        eventually("the server's end", || server.service.connections() == 0);
-        ask(&probes, &server).unwrap();
-        assert!(server.script.statements.lock().contains(&"SET wait_timeout=1".to_owned()));
-    }
-
-    #[test]
-    fn can_be_cut_and_closed() {
-        let (server, probes) = (Server::new("0"), Probes::new(config(|_| ())));
-        server.hang();
-        std::thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&probes, &server));
-            eventually("the statement", || server.selects() == 1);
-            probes.cut();
-            assert!(asking.join().unwrap().is_err());
-        });
-        server.release();
-        ask(&probes, &server).unwrap();
-        probes.close();
-        assert!(ask(&probes, &server).is_err());
-        eventually("the end of every connection", || server.service.connections() == 0);
-    }
 }
 
 /// A monitor's parts over servers that are all configured in the writer hostgroup.
@@ -448,70 +287,6 @@ fn a_name_without_address_is_an_error_in_the_log() {
     );
 }
 
-#[test]
-fn a_slow_server_delays_no_other_and_a_stop_waits_for_none() {
-    let (slow, quick) = (Server::new("0"), Server::new("1"));
-    slow.hang();
-    let config = config(|variables| {
-        variables.monitor_read_only_interval = Duration::from_millis(20);
-        variables.monitor_read_only_timeout = Duration::from_secs(600);
-    });
-    let fixture = Fixture::new(config, &[&slow, &quick]);
-    let monitor = fixture.monitor();
-    eventually("the slow server's check", || slow.selects() == 1);
-    // It begins as a writer, and only one that was demoted has a move to make when it is writable.
-    for (value, places) in [("1", vec![2]), ("0", vec![1, 2]), ("1", vec![2]), ("0", vec![1, 2])] {
-        *quick.script.value.lock() = Some(value);
-        eventually("the move", || fixture.places(&quick) == places);
-    }
-    assert_eq!(slow.selects(), 1);
-    let stopping = Instant::now();
-    monitor.stop();
-    assert!(stopping.elapsed() < LONG, "stop waited for the slow server");
-}
-
-#[test]
-fn a_load_has_only_new_servers_checked_early() {
-    let (first, second) = (Server::new("1"), Server::new("1"));
-    let config = config(|variables| {
-        variables.monitor_enabled = false;
-        variables.monitor_read_only_interval = Duration::from_secs(3600);
-        variables.monitor_ping_interval = Duration::from_secs(3600);
-    });
-    let fixture = Fixture::new(config, &[&first]);
-    let monitor = fixture.monitor();
-    change(&fixture.config, |variables| variables.monitor_enabled = true);
-    eventually("the first check", || fixture.places(&first) == [2]);
-    let load = |servers: &[&Server]| {
-        change(&fixture.config, |variables| variables.monitor_ping_timeout += Duration::from_millis(1));
-        let rows =
-            servers.iter().map(|server| ServerRow { port: server.address.port(), ..row(2, "127.0.0.1") });
-        let loaded = ServersConfig {
-            servers: rows.collect(),
-            replication: vec![pair(1, 2)],
-            ..ServersConfig::default()
-        };
-        fixture.backends.update(|hostgroups| hostgroups.load(&loaded));
-    };
-    (0..5).for_each(|_| load(&[&first]));
-    load(&[&first, &second]);
-    let checks = |kind, server: &Server| {
-        let port = Value::Int(server.address.port().into());
-        monitor.log_rows(kind).into_iter().filter(|row| row[1] == port).count()
-    };
-    let once = |kind| [&first, &second].iter().all(|server| checks(kind, server) == 1);
-    eventually("one check of each kind of each", || {
-        [Kind::Connect, Kind::Ping, Kind::ReadOnly].into_iter().all(once)
-    });
-    load(&[&first, &second]);
-    // A check that is about to end is not begun again.
-    eventually("checks at the new interval", || {
-        change(&fixture.config, |variables| variables.monitor_read_only_interval += Duration::from_secs(1));
-        [&first, &second].iter().all(|server| checks(Kind::ReadOnly, server) > 1)
-    });
-    assert!(once(Kind::Connect) && once(Kind::Ping));
-}
-
 /// Ends of a kind's checks so far, as the log tells them: None for success.
 fn errors(checks: &Checks, kind: Kind) -> Vec<Option<String>> {
     let error = |row: Vec<Value>| match row.last() {
@@ -590,44 +365,6 @@ fn late_replicas_leave_and_return() {
     assert_eq!(lags, [int(7), int(5), int(60), Value::Null, Value::Null, int(9)]);
     checks.forget();
     assert_eq!(fixture.places(&server), [2]);
-}
-
-#[test]
-fn servers_that_are_down_delay_no_other_however_many_they_are() {
-    let live = Server::new("0");
-    // Connections to it are established and never served.
-    let silent = TcpListener::bind("0.0.0.0:0").unwrap();
-    let config = config(|variables| {
-        variables.monitor_threads_max = 4;
-        variables.monitor_ping_interval = Duration::from_millis(20);
-        variables.monitor_connect_timeout = Duration::from_secs(600);
-    });
-    let fixture = Fixture::new(config, &[]);
-    let port = silent.local_addr().unwrap().port();
-    let mut servers: Vec<_> =
-        (1..=100).map(|last| ServerRow { port, ..row(1, &format!("127.0.1.{last}")) }).collect();
-    let load = |servers: &[ServerRow]| {
-        let loaded = ServersConfig { servers: servers.to_vec(), ..ServersConfig::default() };
-        fixture.backends.update(|hostgroups| hostgroups.load(&loaded));
-    };
-    load(&servers);
-    let monitor = fixture.monitor();
-    let pinged = || monitor.log_rows(Kind::Ping).into_iter().map(|row| row[0].clone());
-    servers.push(ServerRow { port: live.address.port(), ..row(2, "127.0.0.1") });
-    load(&servers);
-    let here = Value::Text("127.0.0.1".into());
-    eventually("pings of the live server", || pinged().filter(|host| *host == here).count() > 5);
-    assert_eq!(fixture.places(&live), [2]);
-    let counters = monitor.counters();
-    let threads = counters.iter().filter(|(name, _)| name.starts_with("MySQL_Monitor_Workers"));
-    let threads: Vec<_> = threads.map(|(name, count)| (name.as_str(), *count)).collect();
-    let [(_, probing @ 1..=2), ("MySQL_Monitor_Workers_Aux", 2), (_, started)] = threads[..] else {
-        panic!("{threads:?}")
-    };
-    assert!(started >= probing + 2, "{threads:?}");
-    let stopping = Instant::now();
-    monitor.stop();
-    assert!(stopping.elapsed() < LONG, "stop waited for servers that are down");
 }
 
 #[test]
