@@ -151,6 +151,37 @@ impl Counters {
     }
 }
 
+/// Whose sessions a connection has served since it was opened or reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Served {
+    /// None.
+    #[default]
+    Nobody,
+    /// This one.
+    One(u64),
+    /// More than one.
+    Several,
+}
+
+impl Served {
+    /// The same and `session`.
+    pub fn and(self, session: u64) -> Self {
+        match self {
+            Self::Nobody => Self::One(session),
+            served if !served.has_others_than(session) => served,
+            _ => Self::Several,
+        }
+    }
+    /// Whether another session than this is among them.
+    pub fn has_others_than(self, session: u64) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::One(other) => other != session,
+            Self::Several => true,
+        }
+    }
+}
+
 /// A connection with what is known of its state. `T` is the transport; tests of the pool's logic have none.
 pub struct Connection<T> {
     /// How to talk to the server.
@@ -167,6 +198,10 @@ pub struct Connection<T> {
     pub statements: StatementCache,
     /// The session that may have left on it what nothing tells of.
     pub touched: Option<u64>,
+    /// The sessions that may have left what not even their statements tell of.
+    pub served: Served,
+    /// How often schemas had been changed when it entered its own.
+    pub schemas: u64,
     /// What it began with, and begins with again after a reset.
     pub init_connect: Option<Arc<str>>,
     /// The part others reach.
@@ -188,5 +223,20 @@ impl Connection<Backend> {
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let peeked = rustix::net::recv(channel.stream().socket().stream(), &mut byte, flags);
         matches!(peeked, Err(rustix::io::Errno::AGAIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_known_whether_others_were_served() {
+        let mut served = Served::default();
+        assert!(!served.has_others_than(1));
+        served = served.and(1).and(1);
+        assert_eq!((served.has_others_than(1), served.has_others_than(2)), (false, true));
+        served = served.and(2).and(1);
+        assert_eq!((served, served.has_others_than(1)), (Served::Several, true));
     }
 }

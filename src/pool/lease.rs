@@ -1,7 +1,7 @@
 //! Guards: a place in the used map, and a connection that holds one.
 
 use super::Backends;
-use super::connection::{Connection, Shared, Usage};
+use super::connection::{Connection, Served, Shared, Usage};
 use super::identity::Identity;
 use super::inner::{Connected, Keep, Slot};
 use super::peer::Peer;
@@ -190,6 +190,7 @@ impl Lease {
     /// Brings the connection from what it carries to what is wanted, in one round trip at most. After `WireError::Sql` it
     /// can still be used.
     pub fn prepare(&mut self, want: &Want, deadline: impl Fn() -> Instant) -> Result<(), WireError> {
+        self.leave_stale_schema();
         let have = &self.connection.profile;
         if Arc::ptr_eq(have, &want.profile) || want.ahead.as_ref().is_some_and(|ahead| ahead == have) {
             return Ok(());
@@ -203,6 +204,15 @@ impl Lease {
         }
         self.connection.profile = Arc::clone(&want.profile);
         Ok(())
+    }
+    /// What the server keeps of a connection's schema, such as its collation, is as it was when the connection entered it: after a
+    /// change it enters it again.
+    fn leave_stale_schema(&mut self) {
+        let changes = self.place.backends().schema_changes();
+        if self.connection.schemas != changes {
+            self.connection.schemas = changes;
+            self.connection.profile = Arc::new(self.connection.profile.in_schema(None));
+        }
     }
     fn restore(&mut self, wanted: &Arc<Profile>, deadline: Instant) -> Result<(), WireError> {
         let Connection { transport, profile, shared, .. } = &mut *self.connection;
@@ -226,6 +236,15 @@ impl Lease {
     /// Notes that the session may have left on it what nothing tells of, such as a user variable that a function has set.
     pub fn touch(&mut self, session: u64) {
         self.connection.touched = Some(session);
+    }
+    /// Notes for whom it is used.
+    pub fn serve(&mut self, session: u64) {
+        self.connection.served = self.connection.served.and(session);
+    }
+    /// Whether other sessions may have left something that not even their statements tell of, such as a user variable that a trigger
+    /// has set, while this one has done nothing of the kind.
+    pub fn has_served_others(&self, session: u64) -> bool {
+        self.connection.served.has_others_than(session) && self.connection.touched != Some(session)
     }
     /// The session that may have left something, if there is one.
     pub fn touched_by(&self) -> Option<u64> {
@@ -255,6 +274,7 @@ impl Lease {
         }
         *profile = Arc::new(fresh);
         self.connection.touched = None;
+        self.connection.served = Served::default();
         Ok(())
     }
     /// A statement's form on this connection; prepared if need be. After `WireError::Sql` the connection can still be used.

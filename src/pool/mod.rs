@@ -66,6 +66,8 @@ pub struct Backends {
     waiters: Arc<Waiters>,
     /// How often placement was changed from outside.
     updates: AtomicU64,
+    /// How often a schema was changed by a statement.
+    schema_changes: AtomicU64,
     config: Arc<Config>,
     dns: Arc<Dns>,
 }
@@ -81,8 +83,8 @@ pub enum Offer {
 impl Backends {
     /// Empty hostgroups. New connections resolve names through `dns` and take limits from `config`.
     pub fn new(config: Arc<Config>, dns: Arc<Dns>) -> Self {
-        let (inner, warned, waiters, updates) = Default::default();
-        Self { inner, warned, waiters, updates, config, dns }
+        let (inner, warned, waiters, updates, schema_changes) = Default::default();
+        Self { inner, warned, waiters, updates, schema_changes, config, dns }
     }
     /// Reads placement under the lock.
     pub fn read<R>(&self, f: impl FnOnce(&Hostgroups) -> R) -> R {
@@ -143,6 +145,14 @@ impl Backends {
         let (slot, connection) = self.inner.lock().reclaim(hostgroup, id)?;
         let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
         lease.is_quiet().then_some(lease)
+    }
+    /// Notes that a statement has changed a schema itself, or made it anew.
+    pub fn schema_changed(&self) {
+        self.schema_changes.fetch_add(1, Ordering::Release);
+    }
+    /// How often that was.
+    pub(super) fn schema_changes(&self) -> u64 {
+        self.schema_changes.load(Ordering::Acquire)
     }
     /// The version that a server of a hostgroup has told, if there is a connection to one.
     pub fn known_version(&self, hostgroup: HostgroupId) -> Option<String> {

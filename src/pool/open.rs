@@ -1,6 +1,6 @@
 //! Opening a backend connection: resolve, connect, log in.
 
-use super::connection::{Connection, Usage};
+use super::connection::{Connection, Served, Usage};
 use super::identity::EVERY;
 use super::inner::Transport;
 use super::lease::{Blame, Lease, Place};
@@ -137,6 +137,8 @@ impl Ticket {
             usage: Usage { taken: 1, ..Usage::default() },
             statements: StatementCache::default(),
             touched: None,
+            served: Served::default(),
+            schemas: place.backends().schema_changes(),
             init_connect,
             shared,
         };

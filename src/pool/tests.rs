@@ -1,6 +1,6 @@
 //! The pool's logic, over connections without a transport.
 
-use super::connection::{Connection, Trash, Usage};
+use super::connection::{Connection, Served, Trash, Usage};
 use super::inner::{Acquired, Inner, Keep, Opening, Slot, Terms};
 use super::statement_cache::StatementCache;
 use super::*;
@@ -73,6 +73,8 @@ impl Fixture {
                     usage: Usage::default(),
                     statements,
                     touched: None,
+                    served: Served::default(),
+                    schemas: 0,
                     init_connect: None,
                     shared,
                 };

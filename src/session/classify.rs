@@ -55,6 +55,8 @@ pub struct Statement {
     pub reads_counts: bool,
     /// It leaves something for the next statement that no answer tells (FOUND_ROWS(), LAST_INSERT_ID(n)).
     pub read_by_next: bool,
+    /// It has SQL_CALC_FOUND_ROWS: FOUND_ROWS() is not the number of rows in its answer.
+    pub calculates_rows: bool,
     /// It has LAST_INSERT_ID(n), which rows in the answer do not tell.
     pub sets_insert_id: bool,
     /// It names tables, as far as its words tell. One that does takes away the warnings and errors of the one before; of others
@@ -64,6 +66,8 @@ pub struct Statement {
     pub returns_rows: bool,
     /// How many statements the text has, up to 255; 0 where it was not read.
     pub statements: u8,
+    /// It makes a schema, or changes one itself.
+    pub changes_schema: bool,
     /// It calls functions that the server may not have itself: what they leave on the connection is not known.
     pub calls: Calls,
 }
@@ -274,8 +278,11 @@ impl<'a> Scan<'a> {
             b"RELEASE" if ["COMMIT", "ROLLBACK", "WORK", "CHAIN"].into_iter().any(after) => {
                 self.hold(Reason::State)
             }
-            b"DATABASE" | b"SCHEMA" if self.verb == Verb::Definition && after("DROP") => {
-                self.hold(Reason::State)
+            b"DATABASE" | b"SCHEMA" if self.verb == Verb::Definition => {
+                self.found.changes_schema |= after("CREATE") || after("REPLACE") || after("ALTER");
+                if after("DROP") {
+                    self.hold(Reason::State);
+                }
             }
             b"GET_LOCK" => self.hold(Reason::NamedLock),
             b"RELEASE_ALL_LOCKS" => self.release = Some(Reason::NamedLock),
@@ -288,7 +295,9 @@ impl<'a> Scan<'a> {
             }
             b"WARNING_COUNT" | b"ERROR_COUNT" | b"DIAGNOSTICS" => self.found.reads_diagnostics = true,
             b"ROW_COUNT" | b"FOUND_ROWS" => self.found.reads_counts = true,
-            b"SQL_CALC_FOUND_ROWS" => self.found.read_by_next = true,
+            b"SQL_CALC_FOUND_ROWS" => {
+                (self.found.read_by_next, self.found.calculates_rows) = (true, true);
+            }
             // The variable @@identity.
             b"IDENTITY" if self.previous.is_empty() || self.previous == DOT => {
                 self.found.reads_insert_id = true

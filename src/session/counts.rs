@@ -3,6 +3,8 @@
 
 use super::classify::Count;
 use super::local::Answer;
+use super::settle::lost_connection;
+use wire::WireError;
 use wire::reply::Column;
 use wire::tracker::Outcome;
 
@@ -15,6 +17,8 @@ pub struct Counts {
     pub asked: bool,
     affected_here: bool,
     found_here: bool,
+    /// The last result had SQL_CALC_FOUND_ROWS: its connection alone knows FOUND_ROWS().
+    found_there: bool,
 }
 
 /// Largest FOUND_ROWS() that a connection is told.
@@ -36,12 +40,26 @@ impl Counts {
             (self.found, self.found_here) = (rows, false);
         }
     }
+    /// Takes note of whether the statement whose answer was noted last had SQL_CALC_FOUND_ROWS.
+    pub fn note_calculation(&mut self, outcome: &Outcome, calculated: bool) {
+        if outcome.last_result.is_some() && outcome.prepared.is_none() {
+            self.found_there = calculated;
+        }
+    }
+    /// Whether FOUND_ROWS() is yet to be asked for.
+    pub fn is_found_there(&self) -> bool {
+        self.found_there
+    }
+    /// FOUND_ROWS() as a server has said.
+    pub fn learn_found(&mut self, rows: u64) {
+        (self.found, self.found_there) = (rows, false);
+    }
     /// Takes note of an answer of our own, of which no connection knows: what ROW_COUNT() is after it, and FOUND_ROWS(), if that is
     /// another than before.
     pub fn note_here(&mut self, affected: i64, found: Option<u64>) {
         (self.affected, self.affected_here) = (affected, true);
         if let Some(rows) = found {
-            (self.found, self.found_here) = (rows, true);
+            (self.found, self.found_here, self.found_there) = (rows, true, false);
         }
     }
     /// The session has another connection than the last answer came from. What was left it is told, if it can be.
@@ -51,7 +69,7 @@ impl Counts {
     }
     /// Whether a connection can be told both.
     pub fn are_tellable(&self) -> bool {
-        self.affected <= 0 && self.found <= MOST_FOUND
+        self.affected <= 0 && self.found <= MOST_FOUND && !self.found_there
     }
     /// A connection that is told so has the counts that our own last answer has left: ROW_COUNT(), and FOUND_ROWS() if that is another
     /// than the server's last answer has left. `None` where the server has answered since.
@@ -59,9 +77,10 @@ impl Counts {
         let found = std::mem::take(&mut self.found_here).then_some(self.found);
         std::mem::take(&mut self.affected_here).then_some((self.affected, found))
     }
-    /// Answers one of the functions, written as `name`.
+    /// Answers one of the functions, written as `name`, unless it was lost with its connection.
     pub fn answer(&mut self, count: Count, name: String) -> Answer {
         let value = match count {
+            Count::Found if self.found_there => return Answer::Error(lost_connection(&WireError::Closed)),
             Count::Affected => self.affected.to_string(),
             Count::Found => self.found.to_string(),
         };
@@ -95,6 +114,24 @@ mod tests {
         let error = Some(SqlError::new(1, "HY000", "x"));
         counts.note(&Outcome { error, affected_rows: 5, ..Outcome::default() });
         assert_eq!(value(&mut counts, Count::Affected), "-1");
+    }
+
+    #[test]
+    fn calculated_rows_are_known_when_they_were_asked_for() {
+        let mut counts = Counts::default();
+        let outcome = Outcome { last_result: Some(2), ..Outcome::default() };
+        counts.note(&outcome);
+        counts.note_calculation(&outcome, true);
+        counts.note_calculation(&Outcome::default(), false);
+        assert!(counts.is_found_there() && !counts.are_tellable());
+        assert!(
+            matches!(counts.answer(Count::Found, "f()".to_owned()), Answer::Error(error) if error.code == 2013)
+        );
+        counts.learn_found(9);
+        assert_eq!(value(&mut counts.clone(), Count::Found), "9");
+        counts.note_calculation(&outcome, true);
+        counts.note_here(-1, Some(1));
+        assert_eq!(value(&mut counts, Count::Found), "1");
     }
 
     #[test]

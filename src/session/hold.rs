@@ -110,6 +110,8 @@ pub struct Hold {
     pub own_diagnostics: bool,
     /// There are some.
     pub complaint: bool,
+    /// How many, as far as their answer has told.
+    pub warnings: u16,
     /// SQLSTATE of the error among them.
     pub error_state: Option<[u8; 5]>,
     /// Words among which are the variables that SET STATEMENT had set and the server has set back, which MariaDB reports with the next

@@ -32,9 +32,11 @@ impl Session<'_> {
         self.hold.own_diagnostics |= complaint;
         self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
         if complaint {
+            self.hold.warnings = outcome.warnings;
             self.hold.error_state = outcome.error.as_ref().map(|error| error.state);
         }
         self.counts.note(outcome);
+        self.counts.note_calculation(outcome, statement.calculates_rows);
         self.see(statement, outcome);
         self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked || named;
     }
@@ -97,6 +99,21 @@ impl Session<'_> {
         }
         self.hold.unknown_insert_id = false;
         self.hold.named_insert_id = false;
+        Ok(())
+    }
+    /// Reads FOUND_ROWS() before the connection is gone that knows it.
+    pub(super) fn ask_for_found_rows(&mut self) -> Result<(), WireError> {
+        let Some(lease) = self.lease.as_mut().filter(|_| self.counts.is_found_there()) else { return Ok(()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        let rows = match lease.backend().query("SELECT FOUND_ROWS()", OWN_ANSWER, deadline) {
+            Ok(answer) => answer.rows,
+            Err(WireError::Sql(_)) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let value = rows.into_iter().flatten().flatten().next();
+        if let Some(found) = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok()) {
+            self.counts.learn_found(found);
+        }
         Ok(())
     }
     /// Has the server report the variables that it set back after SET STATEMENT, which it does with the next change, so that it does

@@ -6,13 +6,11 @@ use super::local::Answer;
 use super::state::Session;
 use super::unseen::Complaints;
 use std::time::Instant;
-use wire::backend::{Request, TextResult};
+use wire::backend::TextResult;
 use wire::reply::{BINARY, Column, Description};
-use wire::{ColumnFlags, ColumnType, Command, SqlError, WireError};
+use wire::{ColumnFlags, ColumnType, SqlError, WireError};
 
-/// What is asked for them, in this order; of its own kind each answer is exact, however few max_error_count lets a server list.
-const QUESTIONS: [&str; 3] = ["SHOW WARNINGS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS"];
-/// Most bytes of the answers: far beyond a thousand messages, which is the most that servers list by default.
+/// Most bytes of a list: far beyond a thousand messages, which is the most that servers list by default.
 const MOST: usize = 1 << 20;
 /// The column SHOW WARNINGS says in whether a row is an error, and how.
 const LEVEL: (usize, &[u8]) = (0, b"Error");
@@ -21,34 +19,41 @@ const LEVEL: (usize, &[u8]) = (0, b"Error");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftBehind {
     list: TextResult,
-    warnings: String,
-    errors: String,
+    /// How many there were, which may be more than max_error_count lets a server list.
+    warnings: usize,
     /// SQLSTATE of the error, if there was one.
     state: Option<[u8; 5]>,
 }
 
 impl LeftBehind {
     fn answer(&self, question: &Question) -> Answer {
-        let count = if question.errors { &self.errors } else { &self.warnings };
+        let count = if question.errors { self.errors().count() } else { self.warnings };
+        let count = count.to_string();
         let rows = match &question.form {
-            Form::Variable(name) => return Answer::Row(counter(name), count.clone()),
+            Form::Variable(name) => return Answer::Row(counter(name), count),
             Form::Count => {
                 let name = if question.errors { "@@session.error_count" } else { "@@session.warning_count" };
                 return Answer::Table {
                     definitions: vec![counter(name).definition()],
-                    rows: vec![vec![Some(count.clone().into_bytes())]],
+                    rows: vec![vec![Some(count.into_bytes())]],
                     found: Some(1),
                 };
             }
+            Form::List { offset, count } if question.errors => {
+                self.errors().skip(*offset).take(*count).cloned().collect()
+            }
             Form::List { offset, count } => {
-                let (at, error) = LEVEL;
-                let is_asked = |row: &&Vec<Option<Vec<u8>>>| {
-                    !question.errors || row.get(at).is_some_and(|level| level.as_deref() == Some(error))
-                };
-                self.list.rows.iter().filter(is_asked).skip(*offset).take(*count).cloned().collect()
+                self.list.rows.iter().skip(*offset).take(*count).cloned().collect()
             }
         };
         Answer::Table { definitions: self.list.definitions.clone(), rows, found: None }
+    }
+    fn errors(&self) -> impl Iterator<Item = &Vec<Option<Vec<u8>>>> {
+        let (at, error) = LEVEL;
+        let is_error = move |row: &&Vec<Option<Vec<u8>>>| {
+            row.get(at).is_some_and(|level| level.as_deref() == Some(error))
+        };
+        self.list.rows.iter().filter(is_error)
     }
     /// What a server is to signal to have the last of them: it can have one.
     pub fn last(&self) -> Option<SqlError> {
@@ -164,25 +169,17 @@ impl Session<'_> {
     pub(super) fn read_complaints(&mut self) -> Result<(), WireError> {
         let Some(lease) = self.lease.as_mut().filter(|_| self.hold.complaint) else { return Ok(()) };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let requests = QUESTIONS.map(|sql| -> Request<'_> { (Command::COM_QUERY, sql.as_bytes()) });
-        let answers = lease.backend().exchange(&requests, MOST, deadline)?;
-        let answers: Option<Vec<TextResult>> = answers.into_iter().map(Result::ok).collect();
-        // Old servers and others that do not know a question leave nothing to be asked for.
-        let Some([list, warnings, errors]) =
-            answers.and_then(|answers| <[TextResult; 3]>::try_from(answers).ok())
-        else {
-            return Ok(());
-        };
-        let count = |result: TextResult| {
-            let value = result.rows.into_iter().flatten().flatten().next();
-            value.and_then(|value| String::from_utf8(value).ok()).unwrap_or_default()
-        };
-        if !list.definitions.is_empty() {
-            let (warnings, errors, state) = (count(warnings), count(errors), self.hold.error_state);
-            let left = LeftBehind { list, warnings, errors, state };
-            self.unseen = Some(Complaints::LeftBehind(Box::new(left)));
+        match lease.backend().query("SHOW WARNINGS", MOST, deadline) {
+            Ok(list) if !list.definitions.is_empty() => {
+                let warnings = list.rows.len().max(self.hold.warnings.into());
+                let left = LeftBehind { list, warnings, state: self.hold.error_state };
+                self.unseen = Some(Complaints::LeftBehind(Box::new(left)));
+                Ok(())
+            }
+            // A server that does not know the question leaves nothing to be asked for.
+            Ok(_) | Err(WireError::Sql(_)) => Ok(()),
+            Err(error) => Err(error),
         }
-        Ok(())
     }
     /// Answers a statement that asks for nothing else from what was read.
     pub(super) fn show_complaints(&self, sql: &[u8]) -> Option<Answer> {
@@ -204,7 +201,7 @@ mod tests {
             definitions: vec![b"level".to_vec(), b"code".to_vec(), b"message".to_vec()],
             rows: vec![row("Warning", "1292", "a"), row("Note", "1051", "b"), row("Error", "1064", "c")],
         };
-        LeftBehind { list, warnings: "70".to_owned(), errors: "1".to_owned(), state: Some(*b"42000") }
+        LeftBehind { list, warnings: 70, state: Some(*b"42000") }
     }
 
     #[test]

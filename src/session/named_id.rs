@@ -1,11 +1,13 @@
 //! An id that an INSERT names is reported like one that the server made, but LAST_INSERT_ID() stays as it was. Which it is the answer
 //! does not tell, so the statement is looked at.
 
+use crate::tokens::{Token, Tokens};
+
 /// Longest statement that is searched. The server is asked after a longer one: beside its work that is little.
 const LONGEST: usize = 64 * 1024;
 
-/// Whether a statement may have named the id: it occurs in its text or among its parameters (in the text or the binary protocol), or
-/// comes from where it cannot be seen. A number that an expression computes is not found.
+/// Whether a statement may have named the id: it occurs in its text or among its parameters (in the text or the binary protocol), is
+/// computed by an expression, or comes from where it cannot be seen.
 pub fn may_name(id: u64, text: &[u8], parameters: &[u8]) -> bool {
     let decimal = id.to_string();
     let little = id.to_le_bytes();
@@ -13,12 +15,82 @@ pub fn may_name(id: u64, text: &[u8], parameters: &[u8]) -> bool {
     let binary = little.get(..used).unwrap_or(&little);
     text.len() + parameters.len() > LONGEST
         || has_number(text, decimal.as_bytes())
+        || computes(id, text)
         || has_word(text, b"SELECT")
         || has_word(text, b"LAST_INSERT_ID")
         || parameters.windows(used).any(|bytes| bytes == binary)
         // As JavaScript sends its numbers.
         || parameters.windows(8).any(|bytes| bytes == (id as f64).to_le_bytes())
         || has_number(parameters, decimal.as_bytes())
+}
+
+/// Functions that make no id, and what else can stand before a parenthesis.
+const HARMLESS: [&str; 22] = [
+    "VALUES",
+    "VALUE",
+    "ROW",
+    "INTO",
+    "KEY",
+    "AS",
+    "NOW",
+    "SYSDATE",
+    "CURRENT_TIMESTAMP",
+    "LOCALTIMESTAMP",
+    "UTC_TIMESTAMP",
+    "CURRENT_DATE",
+    "CURDATE",
+    "UTC_DATE",
+    "CURRENT_TIME",
+    "CURTIME",
+    "UUID",
+    "UUID_TO_BIN",
+    "MD5",
+    "SHA1",
+    "SHA2",
+    "PASSWORD",
+];
+
+/// Whether an expression in the text may be the id: one with an operator, a function that may return a number, or a number that is
+/// written otherwise. The list of the table's columns is none.
+fn computes(id: u64, text: &[u8]) -> bool {
+    let mut word: &[u8] = b"";
+    let mut after_values = false;
+    let mut signs = true;
+    for token in Tokens::new(text, false) {
+        let harmless = |word: &[u8]| HARMLESS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+        match token {
+            Token::Symbol(b'+' | b'*' | b'/' | b'%' | b'|' | b'&' | b'^' | b'~' | b'<' | b'!') => {
+                return true;
+            }
+            Token::Symbol(b'-') if !signs => return true,
+            Token::Symbol(b'(') if after_values && !word.is_empty() && !harmless(word) => return true,
+            Token::UserVariable | Token::SystemVariable | Token::ExecutedComment => return true,
+            Token::Word(text) | Token::Text(text) if is_number(id, text) => return true,
+            _ => {}
+        }
+        signs = matches!(token, Token::Symbol(b'(' | b',' | b'='));
+        word = if let Token::Word(word) = token { word } else { b"" };
+        after_values |=
+            ["VALUES", "VALUE", "SET"].iter().any(|start| start.as_bytes().eq_ignore_ascii_case(word));
+    }
+    false
+}
+
+/// Whether a text is a number that becomes the id: `5e1`, `49.6`, `0x32`, `'050'`.
+fn is_number(id: u64, text: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(text) else { return false };
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => u64::from_str_radix(digits, 16) == Ok(id),
+        None if text.starts_with("0b") || text.starts_with("0B") => {
+            u64::from_str_radix(text.get(2..).unwrap_or_default(), 2) == Ok(id)
+        }
+        // Letters alone are words such as INF.
+        None => {
+            text.contains(|letter: char| letter.is_ascii_digit())
+                && text.trim().parse::<f64>().is_ok_and(|number| number.round() == id as f64)
+        }
+    }
 }
 
 /// Whether digits occur that are not part of a longer number.
@@ -48,6 +120,16 @@ mod tests {
             ("INSERT INTO t VALUES (?, ?)", b"\x01\x70\x11\x01\0\0\0\0\0", true),
             ("INSERT INTO t VALUES (?, ?)", b"\x0570000", true),
             ("INSERT INTO t VALUES (?, ?)", &[&b"\x01"[..], &70_000f64.to_le_bytes()].concat(), true),
+            ("INSERT INTO t VALUES (69999 + 1, 'a')", b"", true),
+            ("INSERT INTO t VALUES (7e4, 'a')", b"", true),
+            ("INSERT INTO t VALUES (0x11170, 'a')", b"", true),
+            ("INSERT INTO t VALUES (69999.7, 'a')", b"", true),
+            ("INSERT INTO t VALUES ('070000', 'a')", b"", true),
+            ("INSERT INTO t SET id = f(1)", b"", true),
+            ("INSERT INTO t VALUES (@next, 1)", b"", true),
+            ("INSERT INTO t (v, w) VALUES (-1, '2026-01-01'), (NOW(), 'a+b')", b"", false),
+            ("INSERT INTO `t`(v) VALUES (1.5) ON DUPLICATE KEY UPDATE v = VALUES(v)", b"", false),
+            ("INSERT INTO t (v) VALUES (1) ON DUPLICATE KEY UPDATE v = v + 1", b"", true),
             ("INSERT INTO t VALUES (?, ?)", b"\x01\x71\x11\x01\0\0\0\0\0", false),
         ] {
             assert_eq!(may_name(70_000, text.as_bytes(), parameters), named, "{text} {parameters:?}");

@@ -119,10 +119,16 @@ impl Session<'_> {
         if let Some(notices) = &mut lease.backend().tracking {
             notices.follow(&outcome.changes);
         }
-        if statement.calls.any() && statement.calls.routines(lease.backend().is_mariadb()) {
+        // A rule that keeps the connection may do so because of what nothing else tells of.
+        if self.route.keeps_connection
+            || statement.calls.any() && statement.calls.routines(lease.backend().is_mariadb())
+        {
             lease.touch(self.want.session);
         }
         let failed = outcome.error.is_some();
+        if statement.changes_schema && !failed {
+            self.shared.backends.schema_changed();
+        }
         // An error tells no status, and without autocommit a statement opens a transaction before it fails.
         if failed && !self.expects_autocommit() {
             self.status.insert(StatusFlags::SERVER_STATUS_IN_TRANS);

@@ -239,10 +239,17 @@ impl<'a> Session<'a> {
     /// The connection in hand, or a new one that carries what the session has set.
     pub(super) fn connected(&mut self, statement: &Statement) -> Result<(), Step> {
         self.lease_for(self.hostgroup);
+        let unshared = self.needs_unshared(statement);
+        if unshared
+            && self.lease.as_ref().is_some_and(|lease| lease.has_served_others(self.want.session))
+            && !self.must_keep()
+        {
+            self.give_back();
+        }
         if self.lease.is_none() {
             let reads = statement.reads_counts || statement.reads_diagnostics || statement.reads_insert_id;
             if !(reads && self.reclaim(statement.reads_counts)) {
-                self.lease = Some(self.acquire(statement)?);
+                self.lease = Some(self.acquire(statement, unshared)?);
                 self.counts.moved();
             }
             self.released = None;
@@ -318,12 +325,22 @@ impl<'a> Session<'a> {
             _ => None,
         }
     }
-    fn acquire(&mut self, statement: &Statement) -> Result<Lease, Step> {
+    /// Whether the statement could tell that others have set user variables on its connection: of triggers, and of functions that
+    /// views call, nobody tells that they have. One that reads what the last statement left goes where that was.
+    fn needs_unshared(&self, statement: &Statement) -> bool {
+        let reads_variables = matches!(
+            statement.effect,
+            Effect::Hold(Reason::UserVariable | Reason::Procedure | Reason::PreparedText | Reason::State)
+        );
+        let reads_there = statement.reads_counts || statement.reads_diagnostics;
+        reads_variables && !reads_there && !self.route.ignores_variables
+    }
+    fn acquire(&mut self, statement: &Statement, unshared: bool) -> Result<Lease, Step> {
         let kept = self.take_kept();
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
         let trusted = if self.repeats { Duration::ZERO } else { TRUSTED_IDLE };
-        let patience = Patience { limits: &self.variables, start: self.started, trusted };
+        let patience = Patience { limits: &self.variables, start: self.started, trusted, unshared };
         let backends = &self.shared.backends;
         let errors = &self.shared.registry.errors;
         let asker = Asker { client: &self.socket, entry: &self.registered.entry, errors };
@@ -413,10 +430,12 @@ impl<'a> Session<'a> {
         if self.hold.interrupted {
             return self.drop_lease();
         }
-        let asks = self.hold.unknown_insert_id || self.hold.named_insert_id;
+        let asks_for_id = self.hold.unknown_insert_id || self.hold.named_insert_id;
+        let asks = asks_for_id || self.counts.is_found_there();
         let complains = self.hold.complaint;
-        // To ask for the id takes warnings and errors away.
-        let told = self.read_complaints().and_then(|()| match asks {
+        // To ask for a count or an id takes warnings and errors away.
+        let told = self.read_complaints().and_then(|()| self.ask_for_found_rows());
+        let told = told.and_then(|()| match asks_for_id {
             true => self.ask_for_insert_id(),
             false => Ok(()),
         });

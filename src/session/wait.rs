@@ -37,6 +37,8 @@ pub struct Patience<'a> {
     pub start: Instant,
     /// How long a connection may have been idle that is not looked at.
     pub trusted: Duration,
+    /// A connection that others have used is reset first.
+    pub unshared: bool,
 }
 
 /// For whom a connection is.
@@ -60,7 +62,7 @@ pub fn acquire(
     asker: Asker<'_>,
     patience: Patience<'_>,
 ) -> Result<Lease, Failure> {
-    let Patience { limits, start, trusted } = patience;
+    let Patience { limits, start, trusted, unshared } = patience;
     let deadline = start + limits.connect_timeout_server_max;
     Search {
         backends,
@@ -71,6 +73,7 @@ pub fn acquire(
         limits,
         start,
         trusted,
+        unshared,
         deadline,
         waiter: None,
         unavailable: None,
@@ -88,6 +91,7 @@ struct Search<'a> {
     limits: &'a Variables,
     start: Instant,
     trusted: Duration,
+    unshared: bool,
     deadline: Instant,
     waiter: Option<Waiter>,
     /// Why there was no server when it looked last.
@@ -141,10 +145,12 @@ impl Search<'_> {
     }
     /// Makes a connection ready. None if it turned out to be dead, or was retired while it was opened.
     fn finish(&mut self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
-        if lease.touched_by().is_some_and(|session| session != self.want.session) && !self.cleaned(&mut lease)
-        {
+        let session = self.want.session;
+        let touched = lease.touched_by().is_some_and(|other| other != session);
+        if (touched || self.unshared && lease.has_served_others(session)) && !self.cleaned(&mut lease) {
             return Ok(None);
         }
+        lease.serve(session);
         match lease.prepare(self.want, || self.one_connect()) {
             Ok(()) if lease.is_retired() => Ok(None),
             Ok(()) => Ok(Some(lease)),

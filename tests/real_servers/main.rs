@@ -64,6 +64,8 @@ const CHECKS: &[Check] = &[
     ("locks without autocommit", state::locks_without_autocommit),
     ("nothing is left for the next session", state::nothing_is_left),
     ("what functions leave is their session's", state::what_functions_leave),
+    ("what triggers and views leave is their session's", state::what_triggers_and_views_leave),
+    ("a schema that is changed", state::schema_that_is_changed),
     ("errors without autocommit", state::errors_without_autocommit),
     ("a schema that is gone", state::schema_that_is_gone),
     ("what is set for one statement or for all sessions", state::set_for_others),

@@ -241,6 +241,109 @@ pub fn what_functions_leave(lab: &Lab) {
     }
 }
 
+/// Triggers, and functions that views call, set user variables of which nobody tells: no other session reads them.
+pub fn what_triggers_and_views_leave(lab: &Lab) {
+    for route in narrow(lab, "triggers", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(
+            &mut dba,
+            &[
+                "CREATE TABLE app.watched (id INT PRIMARY KEY AUTO_INCREMENT, v INT)",
+                "CREATE TRIGGER app.watching BEFORE INSERT ON app.watched FOR EACH ROW SELECT 7 INTO @by_trigger",
+                "CREATE FUNCTION app.hidden() RETURNS INT DETERMINISTIC BEGIN SELECT 8 INTO @by_view; RETURN 1; END",
+                "CREATE VIEW app.calling AS SELECT app.hidden() AS one",
+                "CREATE FUNCTION app.reading() RETURNS INT READS SQL DATA RETURN @by_trigger",
+                "CREATE VIEW app.hidden_read AS SELECT app.reading() AS read_there",
+            ],
+        );
+        // What reads the variable does not show it either: a rule says so.
+        let mut admin = lab.admin();
+        let rule = "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, multiplex, apply) \
+                    VALUES (900, 1, 'INTO app.watched .*/. rule', 0, 1)";
+        run(&mut admin, &[rule, "LOAD MYSQL QUERY RULES TO RUNTIME"]);
+        let mut writer = lab.through(&route);
+        run(&mut writer, &["INSERT INTO app.watched (v) VALUES (0) /* rule */"]);
+        assert_eq!(
+            row::<Option<u8>>(&mut writer, "SELECT read_there FROM app.hidden_read"),
+            Some(7),
+            "{}",
+            route.user
+        );
+        drop(writer);
+        let mut other = lab.through(&route);
+        assert_eq!(
+            row::<Option<u8>>(&mut other, "SELECT read_there FROM app.hidden_read"),
+            None,
+            "{}",
+            route.user
+        );
+        drop(other);
+        run(
+            &mut admin,
+            &["DELETE FROM mysql_query_rules WHERE rule_id = 900", "LOAD MYSQL QUERY RULES TO RUNTIME"],
+        );
+        let question = "SELECT @by_trigger IS NULL AND @by_view IS NULL";
+        for prepared in [false, true] {
+            let mut writer = lab.through(&route);
+            run(&mut writer, &["INSERT INTO app.watched (v) VALUES (1)", "SELECT * FROM app.calling"]);
+            let mut other = lab.through(&route);
+            let unset: Option<u8> = if prepared {
+                other.exec_first(question, ()).unwrap()
+            } else {
+                other.query_first(question).unwrap()
+            };
+            assert_eq!(unset, Some(1), "{}", route.user);
+            drop(other);
+            // What was to be read all the same is read.
+            run(&mut writer, &["INSERT INTO app.watched (v) VALUES (2)"]);
+            let id: u32 = row(&mut writer, "SELECT MAX(id) FROM app.watched");
+            run(&mut lab.through(&route), &["SELECT * FROM app.calling"]);
+            run(&mut writer, &["SELECT LAST_INSERT_ID() INTO @id"]);
+            assert_eq!(row::<u32>(&mut writer, "SELECT @id"), id, "{}", route.user);
+        }
+        run(
+            &mut dba,
+            &[
+                "DROP VIEW app.calling, app.hidden_read",
+                "DROP FUNCTION app.hidden",
+                "DROP FUNCTION app.reading",
+                "DROP TABLE app.watched",
+            ],
+        );
+    }
+}
+
+/// A schema's new collation is seen by sessions that begin after it was changed, and in the session that has changed it.
+pub fn schema_that_is_changed(lab: &Lab) {
+    const COLLATION: &str = "SELECT @@collation_database";
+    for route in narrow(lab, "changed", 1) {
+        let mut dba = lab.servers.dba(route.kind);
+        run(&mut dba, &["CREATE DATABASE app_changed"]);
+        dba.query_drop(format!("GRANT ALL ON app_changed.* TO {}", route.user)).unwrap();
+        let (mut one, mut other) = (lab.through(&route), lab.through(&route));
+        run(&mut one, &["USE app_changed", "SELECT 1"]);
+        for (change, collation) in [
+            ("ALTER DATABASE app_changed COLLATE latin1_bin", "latin1_bin"),
+            ("alter schema CHARACTER SET ascii", "ascii_general_ci"),
+            ("CREATE OR REPLACE DATABASE app_changed COLLATE koi8r_bin", "koi8r_bin"),
+        ] {
+            if change.contains("REPLACE") && route.kind == Kind::MySql {
+                continue;
+            }
+            run(
+                &mut other,
+                &[if change.contains("app_changed") { "USE app" } else { "USE app_changed" }, change],
+            );
+            let mut new = lab.through(&route);
+            run(&mut new, &["USE app_changed"]);
+            assert_eq!(row::<String>(&mut new, COLLATION), collation, "{} {change}", route.user);
+            assert_eq!(row::<String>(&mut one, COLLATION), collation, "{} {change}", route.user);
+        }
+        drop((one, other));
+        run(&mut dba, &["DROP DATABASE app_changed"]);
+    }
+}
+
 /// More sessions than connections: what a statement left is read by its own session.
 pub fn what_the_last_statement_left(lab: &Lab) {
     for route in narrow(lab, "last", 2) {
@@ -272,6 +375,8 @@ fn read_what_was_left(conn: &mut Conn, tag: u32) {
     let rows = tag as usize + 2;
     let union = vec!["SELECT 1"; rows].join(" UNION ALL ");
     run(conn, &[&union]);
+    assert_eq!(row::<usize>(conn, "SELECT FOUND_ROWS()"), rows);
+    run(conn, &[&format!("SELECT SQL_CALC_FOUND_ROWS * FROM ({union}) t LIMIT 1")]);
     assert_eq!(row::<usize>(conn, "SELECT FOUND_ROWS()"), rows);
     run(conn, &[&format!("INSERT INTO app.ids (tag) VALUES {}", vec!["(99)"; rows].join(","))]);
     assert_eq!(row::<usize>(conn, "SELECT ROW_COUNT()"), rows);
@@ -313,6 +418,12 @@ pub fn complaints_after_a_move(lab: &Lab) {
             run(&mut one, &["SELECT 1 FROM (SELECT 1) t"]);
             assert_eq!(one.query_first::<mysql::Row, _>("SHOW WARNINGS").unwrap(), None, "{}", route.user);
         }
+        run(
+            &mut one,
+            &["SELECT SQL_CALC_FOUND_ROWS * FROM (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3) t LIMIT 1"],
+        );
+        run(&mut other, &["SELECT 1"]);
+        assert_eq!(row::<u8>(&mut one, "SELECT FOUND_ROWS()"), 3, "{}", route.user);
         assert_eq!(code(&mut one, "SELECT * FROM app.missing"), 1146);
         run(&mut other, &["SELECT 1"]);
         run(&mut one, &["GET DIAGNOSTICS CONDITION 1 @state = RETURNED_SQLSTATE, @text = MESSAGE_TEXT"]);
@@ -439,6 +550,11 @@ pub fn ids_of_other_sessions(lab: &Lab) {
         run(&mut one, &["INSERT INTO app.n (v) VALUES (1)"]);
         run(&mut other, &["INSERT INTO app.n VALUES (50, 1)"]);
         assert_eq!(row::<u32>(&mut other, "SELECT LAST_INSERT_ID()"), 0, "{}", route.user);
+        for id in ["30 + 30", "7e1", "'080'", "FLOOR(90.5)", "0x64"] {
+            run(&mut other, &[&format!("INSERT INTO app.n VALUES ({id}, 1)")]);
+            run(&mut one, &["INSERT INTO app.n (v) VALUES (1)"]);
+            assert_eq!(row::<u32>(&mut other, "SELECT LAST_INSERT_ID()"), 0, "{} after {id}", route.user);
+        }
         run(&mut one, &["INSERT INTO app.n (v) VALUES (1)"]);
         run(&mut other, &["SET sql_auto_is_null=1"]);
         let found: Option<u32> = other.query_first("SELECT id FROM app.n WHERE id IS NULL").unwrap();

@@ -388,7 +388,12 @@ fn waiters_released_at_once_keep_to_max_connections() {
             let (world, client, want, variables) = (&world, &client, &want, &variables);
             let (entry, most, served) = (&registered.entry, &most, &served);
             let asker = Asker { client, entry, errors };
-            let patience = Patience { limits: variables, start: Instant::now(), trusted: Duration::ZERO };
+            let patience = Patience {
+                limits: variables,
+                start: Instant::now(),
+                trusted: Duration::ZERO,
+                unshared: false,
+            };
             let wait = move || {
                 let lease = acquire(&world.backends, 0, want, None, asker, patience).unwrap();
                 most.fetch_max(world.used() as usize, Ordering::SeqCst);
