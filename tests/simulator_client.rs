@@ -3,6 +3,7 @@
 #![cfg(feature = "test-rds-bgd")]
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+use std::net::TcpStream;
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +11,9 @@ use tap::connection::{Connection, Endpoint, Error};
 use tap::daemon::{Daemon, Launch, free_port_settings};
 use tap::hosts;
 use tap::interrupt::Interrupt;
-use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind, RdsBgdSimulator, RdsBgdTopologyRow};
+use tap::simulator::{
+    RdsBgdBackendMode, RdsBgdCluster, RdsBgdDnsAnswer, RdsBgdProbeKind, RdsBgdSimulator, RdsBgdTopologyRow,
+};
 
 const TABLE_CHECK: &str =
     "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
@@ -192,7 +195,17 @@ fn read_only_is_kept_by_hostname_and_everything_can_be_removed() {
     fixture.simulator.topology_update(&backends, &fixture.cluster.get_topology("AVAILABLE")).unwrap();
     fixture.probe(&backends[0]);
     let before = fixture.simulator.probe_log_since(0).unwrap().pop().unwrap().sequence_id;
+    fixture.simulator.backend_update(&backends, RdsBgdBackendMode::Serve.into()).unwrap();
+    fixture.connect(&backends[0], false).execute("CREATE TABLE own (i INTEGER)").unwrap();
+    let responder = fixture.simulator.dns_listen().unwrap();
+    fixture.simulator.dns_update("db-1.test", &RdsBgdDnsAnswer::address("127.10.0.11")).unwrap();
+    assert!(TcpStream::connect(&responder).is_ok());
     fixture.simulator.cleanup().unwrap();
+    let mut anew = fixture.connect(&backends[0], false);
+    let left = "SELECT (SELECT COUNT(*) FROM RDS_BGD_BACKEND) + (SELECT COUNT(*) FROM RDS_BGD_DNS)";
+    assert_eq!(anew.number(left).unwrap(), 0);
+    assert!(anew.execute("DROP TABLE own").is_err());
+    assert!(TcpStream::connect(&responder).is_err());
     assert_eq!(read_only(&writer.host_endpoint()), 1);
     assert_eq!(fixture.simulator.probe_log_last_sequence().unwrap(), 0);
     fixture.expect_error(&backends[0], false, "1146", ABSENT);

@@ -46,6 +46,9 @@ fn each_backend_has_its_own_tables() {
     green.query_drop("INSERT INTO t VALUES ('second')").unwrap();
     blue.query_drop("INSERT INTO t VALUES ('beside an open transaction')").unwrap();
     assert_eq!(rows(&mut blue).len(), 2);
+    // A transaction stays where it began, which is not where the simulator's tables are.
+    let elsewhere = error_of(&mut green, "SELECT count(*) FROM RDS_BGD_BACKEND");
+    assert_eq!(elsewhere.2, "no such table: RDS_BGD_BACKEND");
     assert_eq!(rows(&mut green), [GREEN, "second"]);
     green.query_drop("ROLLBACK").unwrap();
     assert_eq!(rows(&mut green), [GREEN]);
