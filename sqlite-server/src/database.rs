@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 use wire::SqlError;
 use wire::socket::Socket;
@@ -18,6 +19,9 @@ use wire::socket::Socket;
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a writer waits for another one.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// Time between two looks whether the other one is done. SQLite's own waits grow to 100 ms, which is longer than a probe of
+/// the monitor may take in all.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// Virtual machine steps between two looks at the clock: well under a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 10_000;
 /// The largest value or row, in bytes.
@@ -57,11 +61,23 @@ pub(crate) fn keep_private(file: &Path) -> io::Result<()> {
 
 /// Opens the file as every user of it does: WAL, writers wait, no fsync (the data is a test's or a demo's).
 pub(crate) fn open(file: &Path) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(file)?;
-    connection.busy_timeout(LOCK_WAIT)?;
+    let mut connection = Connection::open(file)?;
+    connection.busy_handler(Some(patience(LOCK_WAIT)))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "OFF")?;
     Ok(connection)
+}
+
+/// What SQLite calls again and again while another one writes, with the number of looks before: whether to look once more.
+fn patience(limit: Duration) -> impl FnMut(i32) -> bool + Send {
+    let mut began = Instant::now();
+    move |looks| {
+        if looks == 0 {
+            began = Instant::now();
+        }
+        thread::sleep(BETWEEN_LOOKS);
+        began.elapsed() < limit
+    }
 }
 
 /// Opens the file for a client's session, within the limits that keep one client from harming others or the machine.
@@ -149,6 +165,17 @@ mod tests {
         let error = sql_error(&connection.prepare("SELECT * FROM missing").unwrap_err());
         assert_eq!((error.code, error.message.as_str()), (1045, "no such table: missing"));
         assert!(connection.prepare("SELECT 1; SELECT 2").is_err(), "one statement at a time");
+    }
+
+    #[test]
+    fn every_wait_for_a_lock_has_its_own_limit() {
+        assert!(!patience(Duration::ZERO)(0));
+        let limit = Duration::from_millis(100);
+        let mut look = patience(limit);
+        thread::sleep(limit);
+        assert!(!look(1));
+        // The first look of a wait. A busy machine may sleep through the limit once, or more often.
+        assert!((0..100).any(|_| look(0)));
     }
 
     /// Runs in a thread with the stack that sessions have; an overflow would end the test process.
