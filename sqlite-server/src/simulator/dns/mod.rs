@@ -50,18 +50,14 @@ impl Dns {
     /// Listens on `ADDRESS:PORT` in place of the address before, and says where that is (the port may be 0); nowhere where
     /// the address is empty.
     fn listen(&self, address: &str) -> Result<String, String> {
+        let wanted = match address {
+            "" => None,
+            address => Some(parse(address)?),
+        };
         // Its threads are joined without the lock.
         let before = self.running.lock().take();
         drop(before);
-        if address.is_empty() {
-            return Ok(String::new());
-        }
-        let wanted: SocketAddr = address.parse().map_err(|_| {
-            format!("{FUNCTION}: '{address}' is no ADDRESS:PORT; 127.0.0.1:0 takes any free port")
-        })?;
-        if !wanted.ip().is_loopback() {
-            return Err(format!("{FUNCTION}: {wanted} is not a loopback address, as in 127.0.0.1:0"));
-        }
+        let Some(wanted) = wanted else { return Ok(String::new()) };
         let responder = Responder::start(wanted, &self.file).map_err(|error| {
             format!("{FUNCTION}: cannot listen on {wanted}: {error}; choose another address")
         })?;
@@ -69,6 +65,17 @@ impl Dns {
         let replaced = self.running.lock().replace(responder);
         drop(replaced);
         Ok(bound.to_string())
+    }
+}
+
+/// An address that the responder may have: it is for this machine alone.
+fn parse(address: &str) -> Result<SocketAddr, String> {
+    let parsed: SocketAddr = address.parse().map_err(|_| {
+        format!("{FUNCTION}: '{address}' is no ADDRESS:PORT; 127.0.0.1:0 takes any free port")
+    })?;
+    match parsed.ip().is_loopback() {
+        true => Ok(parsed),
+        false => Err(format!("{FUNCTION}: {parsed} is not a loopback address, as in 127.0.0.1:0")),
     }
 }
 

@@ -119,15 +119,16 @@ fn it_moves_and_ends_as_told() {
     assert!(TcpStream::connect(fixture.address).is_ok());
     let second: SocketAddr = listen(&fixture.connection, "127.0.0.1:0").unwrap().parse().unwrap();
     assert!(TcpStream::connect(second).is_ok());
-    assert_eq!(listen(&fixture.connection, "").unwrap(), "");
-    assert!(TcpStream::connect(second).is_err());
-    assert!(UdpSocket::bind(second).is_ok(), "the port is free again");
     for (address, reason) in
         [("here", "127.0.0.1:0"), ("0.0.0.0:0", "loopback"), ("192.0.2.1:53", "loopback")]
     {
         let error = listen(&fixture.connection, address).unwrap_err().to_string();
         assert!(error.contains(address) && error.contains(reason), "{error}");
     }
+    assert!(TcpStream::connect(second).is_ok(), "an address that is refused changes nothing");
+    assert_eq!(listen(&fixture.connection, "").unwrap(), "");
+    assert!(TcpStream::connect(second).is_err());
+    assert!(UdpSocket::bind(second).is_ok(), "the port is free again");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let error = listen(&fixture.connection, &taken.local_addr().unwrap().to_string()).unwrap_err();
     assert!(error.to_string().contains("choose another address"), "{error}");
