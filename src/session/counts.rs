@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(value(&mut counts.clone(), Count::Found), "7");
         assert_eq!(value(&mut counts, Count::Affected), "3");
         assert!(counts.asked);
-        let error = Some(SqlError::new(1, "HY000", "x"));
+        let error = Some(Box::new(SqlError::new(1, "HY000", "x")));
         counts.note(&Outcome { error, affected_rows: 5, ..Outcome::default() });
         assert_eq!(value(&mut counts, Count::Affected), "-1");
     }

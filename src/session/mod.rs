@@ -218,7 +218,7 @@ fn converse(
             Err(error) => limits::unread(client, error, &config.variables())?,
         };
         let step = match step {
-            Step::Relay(pending) => session.pass_on(client, pending),
+            Step::Relay(mut pending) => session.pass_on(client, &mut pending),
             Step::ChangeUser(argument) => {
                 session.change_user(client, &argument, options, accounts)?;
                 Step::Silent

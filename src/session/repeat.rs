@@ -13,16 +13,23 @@ const WAY_BACK: Duration = Duration::from_millis(100);
 
 impl Session<'_> {
     /// Passes the answer to a command on, which is sent again if its server cannot have read it.
-    pub fn pass_on(&mut self, client: &mut Channel, pending: Pending) -> Step {
+    pub fn pass_on(&mut self, client: &mut Channel, pending: &mut Pending) -> Step {
         let step = self.relay(client, pending);
         if !matches!(step, Step::Again) {
             return step;
         }
+        self.send_again(client)
+    }
+    #[cold]
+    fn send_again(&mut self, client: &mut Channel) -> Step {
         let Some(command) = client.last_command() else { return Step::End(None) };
         self.route.go_back();
         self.repeats = true;
         let step = self.handle(&command);
-        let step = if let Step::Relay(pending) = step { self.relay(client, pending) } else { step };
+        let step = match step {
+            Step::Relay(mut pending) => self.relay(client, &mut pending),
+            step => step,
+        };
         self.repeats = false;
         step
     }

@@ -12,7 +12,7 @@ use crate::pool::{Lease, is_restorable};
 use std::sync::Arc;
 use wire::backend::SURPLUS;
 use wire::channel::Channel;
-use wire::tracker::{LASTING, Outcome, ResponseTracker, SessionChanges, Sides};
+use wire::tracker::{Changes, LASTING, Outcome, ResponseTracker, Sides};
 use wire::{SqlError, StatusFlags, WireError};
 
 /// Errors of a statement that ended with its connection, or, as 1317, perhaps without: the server's shutdown, KILL, and MariaDB's
@@ -21,7 +21,7 @@ const INTERRUPTIONS: [u16; 3] = [1053, 1317, 1927];
 
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
-    pub fn relay(&mut self, client: &mut Channel, pending: Pending) -> Step {
+    pub fn relay(&mut self, client: &mut Channel, pending: &mut Pending) -> Step {
         let numbers = self.process_ids(client, pending.command, &pending.statement);
         let Some(lease) = &mut self.lease else { return Step::End(None) };
         let limit = self.route.timeout.unwrap_or(self.variables.default_query_timeout);
@@ -63,7 +63,7 @@ impl Session<'_> {
             Relayed::Lost(error) => {
                 // A server that has asked for a file has read its command.
                 let closed = matches!(error, WireError::Closed) && volume.received == 0;
-                if closed && self.part_unread(&pending) { Step::Again } else { self.lost(&error) }
+                if closed && self.part_unread(pending) { Step::Again } else { self.lost(&error) }
             }
             Relayed::Truncated(error) => {
                 lease.log_loss("amid an answer", &error);
@@ -103,9 +103,10 @@ impl Session<'_> {
         if stateful { Step::End(Some(told)) } else { Step::Answer(Answer::Error(told)) }
     }
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
-    fn settle(&mut self, pending: Pending, outcome: &Outcome, named: bool) {
-        let Pending { mut statement, role, .. } = pending;
-        let effect = std::mem::take(&mut statement.effect);
+    #[inline]
+    fn settle(&mut self, pending: &mut Pending, outcome: &Outcome, named: bool) {
+        let Pending { statement, role, .. } = pending;
+        let (effect, role) = (std::mem::take(&mut statement.effect), std::mem::replace(role, Role::Plain));
         if let Effect::Set(setting) = &effect {
             self.shared.registry.counters.note_setting(setting);
         }
@@ -133,7 +134,31 @@ impl Session<'_> {
         if failed && !self.expects_autocommit() {
             self.status.insert(StatusFlags::SERVER_STATUS_IN_TRANS);
         }
-        let Some(lease) = &mut self.lease else { return };
+        let set_back = self.hold.set_back.is_some();
+        if (failed || set_back || outcome.changes.state_changed || effect != Effect::Nothing)
+            && !self.take_effect(effect, outcome)
+        {
+            return;
+        }
+        self.follow_transaction(outcome, before);
+        self.note_readable(statement, outcome, named);
+        self.settle_role(role, outcome);
+        let delayed = !self.variables.connection_delay_multiplex.is_zero();
+        let shared = self.lease.as_ref().is_none_or(Lease::multiplexes);
+        match self.variables.multiplexing && shared && !self.route.keeps_connection {
+            true => self.hold.reasons.remove(Reason::MultiplexingOff),
+            false => self.hold.add(Reason::MultiplexingOff),
+        }
+        if !self.hold.linger && !delayed && !self.must_keep() {
+            self.give_back();
+        }
+    }
+    /// Takes note of what a statement, or functions in it, have changed beyond what the status tells. False if the connection is gone
+    /// for it.
+    #[inline(never)]
+    fn take_effect(&mut self, effect: Effect, outcome: &Outcome) -> bool {
+        let failed = outcome.error.is_some();
+        let Some(lease) = &mut self.lease else { return false };
         // Other statements may change the session by the functions and triggers in them: that they did is all we know.
         let explained = matches!(effect, Effect::Use(_) | Effect::Set(_) | Effect::Hold(_));
         let mut set_back = self.hold.set_back.take();
@@ -155,7 +180,8 @@ impl Session<'_> {
             }
             // A connection taken for this statement was there before it failed.
             Effect::Use(_) | Effect::Set(_) if failed && lease.profile() != &self.want.profile => {
-                return self.drop_lease();
+                self.drop_lease();
+                return false;
             }
             Effect::Use(_) => {}
             Effect::Set(setting) if failed => {
@@ -178,18 +204,7 @@ impl Session<'_> {
             self.hold.add(Reason::State);
             outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
         }
-        self.follow_transaction(outcome, before);
-        self.note_readable(&statement, outcome, named);
-        self.settle_role(role, outcome);
-        let delayed = !self.variables.connection_delay_multiplex.is_zero();
-        let shared = self.lease.as_ref().is_none_or(Lease::multiplexes);
-        match self.variables.multiplexing && shared && !self.route.keeps_connection {
-            true => self.hold.reasons.remove(Reason::MultiplexingOff),
-            false => self.hold.add(Reason::MultiplexingOff),
-        }
-        if !self.hold.linger && !delayed && !self.must_keep() {
-            self.give_back();
-        }
+        true
     }
     /// The server went to another schema and came back: it runs a prepared statement in the schema of its preparation.
     fn was_elsewhere(&self, outcome: &Outcome) -> bool {
@@ -245,7 +260,7 @@ impl Session<'_> {
 const MOST_SET_BACK: usize = 4096;
 
 /// MariaDB reports the variables of SET STATEMENT, which it sets back. Of some, such as `timestamp`, it reports that later.
-fn are_set_back(words: &str, changes: &SessionChanges) -> bool {
+fn are_set_back(words: &str, changes: &Changes) -> bool {
     let is_set_back = |name: &str| is_restorable(name) && words.split(' ').any(|word| word == name);
     changes.schema.is_none() && changes.variables.iter().all(|(name, _)| is_set_back(name))
 }

@@ -11,10 +11,15 @@ use std::borrow::Cow;
 pub(crate) const NONE: &[u8] = &[0, 1];
 
 /// The text in a COM_QUERY's argument, which is all after the command byte, from a peer with `capabilities`.
+#[inline]
 pub fn sql(argument: &[u8], capabilities: CapabilityFlags) -> Result<&[u8], WireError> {
-    if !capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES) {
-        return Ok(argument);
+    match capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES) {
+        true => behind_attributes(argument),
+        false => Ok(argument),
     }
+}
+
+fn behind_attributes(argument: &[u8]) -> Result<&[u8], WireError> {
     let mut fields = Fields::new(argument);
     skip(&mut fields)?;
     Ok(fields.rest())
@@ -22,6 +27,7 @@ pub fn sql(argument: &[u8], capabilities: CapabilityFlags) -> Result<&[u8], Wire
 
 /// A client's framed command as a server takes it: the attributes of a COM_QUERY are left out for a server without
 /// CLIENT_QUERY_ATTRIBUTES. Either side is given by its capabilities.
+#[inline]
 pub fn adapt(
     framed: &[u8],
     client: CapabilityFlags,
@@ -31,6 +37,10 @@ pub fn adapt(
     if !client.contains(FLAG) || server.contains(FLAG) {
         return Ok(Cow::Borrowed(framed));
     }
+    without_attributes(framed, client)
+}
+
+fn without_attributes(framed: &[u8], client: CapabilityFlags) -> Result<Cow<'_, [u8]>, WireError> {
     let payload = joined(framed);
     match payload.split_first() {
         Some((&code, argument)) if code == Command::COM_QUERY as u8 => {

@@ -178,7 +178,7 @@ impl<'a> Ending<'a> {
     pub(crate) fn parse(payload: &'a [u8]) -> Result<Self, WireError> {
         let mut fields = Fields::new(payload);
         fields.u8()?;
-        if payload.len() == EOF_LENGTH {
+        if is_eof(payload) {
             let warnings = fields.u16()?;
             let status = StatusFlags::from_bits_retain(fields.u16()?);
             return Ok(Self { counts: None, status, warnings, tail: &[] });
@@ -198,6 +198,12 @@ impl<'a> Ending<'a> {
 }
 
 const EOF_LENGTH: usize = 5;
+
+/// Whether the payload of an OK or EOF is that of an EOF.
+#[inline]
+pub(crate) fn is_eof(payload: &[u8]) -> bool {
+    payload.len() == EOF_LENGTH
+}
 
 /// Appends the payload of an OK packet up to its text; `first` is 0x00, or 0xFE in place of EOF.
 pub(crate) fn put_ok(out: &mut Vec<u8>, first: u8, counts: Counts, status: StatusFlags, warnings: u16) {

@@ -1,7 +1,9 @@
 //! A connection, of TCP or a unix socket, that several owners may hold: the thread that reads it, and whoever may have to close it.
 
+mod limits;
 mod stream;
 
+use limits::{Limits, SHORTEST, serves};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -27,29 +29,9 @@ struct Shared {
     unsettled: AtomicBool,
 }
 
-/// Time limits as wanted, and as the system was last told. It is told at the next read or write that needs it, which
-/// spares most connections most of these calls.
-#[derive(Debug, Clone, Copy, Default)]
-struct Limits {
-    deadline: Option<Instant>,
-    read: Option<Duration>,
-    write: Option<Duration>,
-    told_read: Option<Duration>,
-    told_write: Option<Duration>,
-    /// For how long at most the peer has taken nothing.
-    stuck: Duration,
-}
-
-/// Zero would mean "no limit" to the system.
-const SHORTEST: Duration = Duration::from_millis(1);
 /// How long an idle peer may stay silent at TCP's level before it is asked for a sign of life. One that gives none for about as long
 /// again is gone (Linux asks nine times).
 pub const KEEPALIVE: Duration = Duration::from_secs(120);
-
-/// A blocked write may look this often whether its time is up.
-const WRITE_TICK: Duration = Duration::from_secs(1);
-/// It looks so often at least within its time, because a write that moves some bytes says nothing of when it did.
-const LOOKS: u32 = 4;
 
 impl Socket {
     /// The address of both ends of a unix socket: this machine, and a port that no client of TCP has.
@@ -196,52 +178,6 @@ impl Socket {
     }
 }
 
-impl Limits {
-    /// For how long one write may wait before it is looked at.
-    fn write_tick(&self) -> Option<Duration> {
-        self.write.map(|time| (time / LOOKS).max(SHORTEST))
-    }
-    /// Takes note of what became of a write of so many bytes; whether it is to be tried again. The peer is given up when it
-    /// has taken nothing for the time that a write has, over however many writes that is.
-    fn wrote(&mut self, wanted: usize, result: &io::Result<usize>) -> bool {
-        let waited = self.told_write.unwrap_or_default();
-        match result {
-            // The rest has waited, but since when is not known.
-            Ok(count) if *count < wanted => self.stuck = waited,
-            Ok(_) => self.stuck = Duration::ZERO,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.stuck = self.stuck.saturating_add(waited);
-                return self.deadline.is_some() || self.write.is_none_or(|most| self.stuck < most);
-            }
-            Err(_) => {}
-        }
-        false
-    }
-    /// What the system is to be told, if that is not what it was `told`.
-    fn change(
-        &self,
-        wanted: Option<Duration>,
-        told: Option<Duration>,
-        serves: impl FnOnce(Option<Duration>, Option<Duration>) -> bool,
-    ) -> io::Result<Option<Option<Duration>>> {
-        let Some(at) = self.deadline else {
-            return Ok((!serves(told, wanted)).then_some(wanted));
-        };
-        let left = at.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        // A wait that ends early goes on, and one may end a little late.
-        let near = told.is_some_and(|told| told >= left / 2 && told <= left + left / 4);
-        Ok((!near).then_some(Some(left.max(SHORTEST))))
-    }
-}
-
-/// Whether the limit for writes that the system was told is one by which the wanted limit can be kept.
-fn serves(told: Option<Duration>, wanted: Option<Duration>) -> bool {
-    told == wanted || told.is_some_and(|t| t >= WRITE_TICK && wanted.is_none_or(|wanted| t < wanted))
-}
-
 fn set_options(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_keepalive(&keepalive(KEEPALIVE))
@@ -251,32 +187,62 @@ fn keepalive(time: Duration) -> TcpKeepalive {
     TcpKeepalive::new().with_time(time).with_interval((time / 8).max(Duration::from_secs(1)))
 }
 
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl Socket {
+    /// Reads, as limits say that the system has still to be told, or that it cannot keep by itself.
+    #[cold]
+    fn read_within_limits(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if !self.is_settled() {
-                self.limit_read()?;
-            }
-            match rustix::net::recv(&self.0.stream, &mut *buffer, RecvFlags::empty()) {
+            self.limit_read()?;
+            match receive(&self.0.stream, buffer) {
                 Err(Errno::AGAIN) if self.may_read_again() => {}
-                result => return result.map(|(_, count)| count).map_err(io::Error::from),
+                result => return Ok(result?),
             }
+        }
+    }
+    /// The same for a write, of which `sent` came when it was tried.
+    #[cold]
+    fn write_within_limits(&self, bytes: &[u8], mut sent: Option<io::Result<usize>>) -> io::Result<usize> {
+        loop {
+            if let Some(sent) = sent.take()
+                && !self.may_write_again(bytes.len(), &sent)
+            {
+                return sent;
+            }
+            self.limit_write()?;
+            sent = Some(transmit(&self.0.stream, bytes).map_err(io::Error::from));
+        }
+    }
+}
+
+#[inline]
+fn receive(stream: &TcpStream, buffer: &mut [u8]) -> Result<usize, Errno> {
+    rustix::net::recv(stream, buffer, RecvFlags::empty()).map(|(_, count)| count)
+}
+
+#[inline]
+fn transmit(stream: &TcpStream, bytes: &[u8]) -> Result<usize, Errno> {
+    rustix::net::send(stream, bytes, SendFlags::NOSIGNAL)
+}
+
+impl Read for Socket {
+    #[inline]
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.is_settled() {
+            true => Ok(receive(&self.0.stream, buffer)?),
+            false => self.read_within_limits(buffer),
         }
     }
 }
 
 impl Write for Socket {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        loop {
-            let settled = self.is_settled();
-            if !settled {
-                self.limit_write()?;
-            }
-            let sent = rustix::net::send(&self.0.stream, bytes, SendFlags::NOSIGNAL).map_err(io::Error::from);
-            let all = matches!(sent, Ok(count) if count == bytes.len());
-            if settled && all || !self.may_write_again(bytes.len(), &sent) {
-                return sent;
-            }
+        if !self.is_settled() {
+            return self.write_within_limits(bytes, None);
+        }
+        match transmit(&self.0.stream, bytes) {
+            Ok(count) if count == bytes.len() => Ok(count),
+            sent => self.write_within_limits(bytes, Some(sent.map_err(io::Error::from))),
         }
     }
     fn flush(&mut self) -> io::Result<()> {
@@ -286,6 +252,7 @@ impl Write for Socket {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::limits::{LOOKS, WRITE_TICK};
     use super::*;
     use std::net::TcpListener;
 
@@ -366,24 +333,6 @@ pub(crate) mod tests {
         client.write_all(&[7; 20 << 20]).unwrap();
         client.shutdown(Shutdown::Both);
         assert_eq!(reader.join().unwrap(), 20 << 20);
-    }
-
-    #[test]
-    fn a_peer_that_takes_nothing_has_its_time_once() {
-        let seconds = Duration::from_secs;
-        let blocked = || Err(io::ErrorKind::WouldBlock.into());
-        let limits = Limits { write: Some(seconds(8)), told_write: Some(seconds(2)), ..Limits::default() };
-        let mut stuck = limits;
-        assert!(!stuck.wrote(10, &Ok(4)), "the caller goes on with the rest");
-        let given_up = (1..).find(|_| !stuck.wrote(6, &blocked()));
-        assert_eq!(given_up, Some(3), "two seconds went by with the first part, and two each time");
-        let mut slow = limits;
-        for _ in 0..100 {
-            assert!(slow.wrote(10, &blocked()) && slow.wrote(10, &blocked()));
-            assert!(!slow.wrote(10, &Ok(1)), "it takes a little now and then");
-        }
-        let mut patient = Limits { write: None, ..limits };
-        assert!((0..100).all(|_| patient.wrote(10, &blocked())));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::CapabilityFlags;
 use crate::auth::{AuthPlugin, Secret};
 use crate::backend::{Backend, ConnectOptions};
+use crate::packet::MAX_PAYLOAD;
 use crate::socket::tests::pair;
 use crate::testing::{Server, options};
 use crossbeam_channel::{Receiver, unbounded};

@@ -1,6 +1,8 @@
 use super::*;
+use crate::packet::MAX_PAYLOAD;
 use crate::socket::tests::pair;
 use proptest::prelude::*;
+use std::io;
 use std::thread;
 
 const LIMIT: usize = 64 << 20;

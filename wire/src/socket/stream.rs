@@ -97,6 +97,7 @@ impl Stream {
 }
 
 impl Read for Stream {
+    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.read(buffer),
@@ -109,6 +110,7 @@ impl Read for Stream {
 }
 
 impl Write for Stream {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.write(bytes),

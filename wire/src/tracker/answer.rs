@@ -1,5 +1,6 @@
 //! What the packets of an answer mean, one after the other (MySQL protocol, "Command Phase").
 
+use super::whole::Whole;
 use super::{Outcome, Prepared, ResponseTracker, Sides};
 use crate::packet::{Counts, Ending, Fields, MAX_PAYLOAD};
 use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
@@ -47,9 +48,9 @@ pub(super) enum Said {
     /// A row whose first column may be another for the client.
     Row,
     /// EOF between definitions and what follows them.
-    DefinitionsEnd,
+    DefinitionsEnd(StatusFlags),
     /// OK or EOF. `cursor`: it ends definitions whose rows a cursor keeps.
-    Ending { cursor: bool },
+    Ending { status: StatusFlags, warnings: u16, cursor: bool },
     /// COM_STMT_PREPARE_OK.
     Prepared,
 }
@@ -60,20 +61,20 @@ const MOST_COLUMNS: u64 = u16::MAX as u64;
 /// Longest packet that is read, in bytes: far beyond any OK, EOF or ERR.
 const LONGEST_READ: usize = 4 << 20;
 /// Longest row that can wait for what comes after it, in bytes.
-const LONGEST_HELD: usize = 64 << 10;
+pub(super) const LONGEST_HELD: usize = 64 << 10;
 
 /// Where an answer stands, and what it said so far.
 pub(super) struct Answer {
     phase: Phase,
-    deprecates_eof: bool,
+    pub(super) deprecates_eof: bool,
     tracks_session: bool,
     /// Whether the answer may stop after the column definitions because a cursor keeps the rows.
     may_open_cursor: bool,
     may_ask_for_files: bool,
     /// Whether the first row of each result is read, so that it can wait for what comes after it.
-    reads_first_row: bool,
+    pub(super) reads_first_row: bool,
     /// Whether all rows are read that are not too long, because of what they begin with.
-    reads_rows: bool,
+    pub(super) reads_rows: bool,
     /// The result that is passing is a procedure's OUT parameters: another result follows, though MySQL's EOF after the row,
     /// unlike the one before it, does not say so.
     out_parameters: bool,
@@ -105,6 +106,23 @@ impl Answer {
             out_parameters: false,
             earlier_rows: 0,
             outcome: Outcome::default(),
+        }
+    }
+    /// Whether the answer to a statement is about to begin.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.phase == Phase::Result
+    }
+    /// Takes in all of an answer.
+    #[inline]
+    pub(super) fn take(&mut self, whole: &Whole) {
+        self.phase = Phase::Done;
+        let outcome = &mut self.outcome;
+        (outcome.status, outcome.warnings) = (Some(whole.status), whole.warnings);
+        if let Some(Counts { affected_rows, last_insert_id }) = whole.counts {
+            (outcome.affected_rows, outcome.last_insert_id) = (affected_rows, last_insert_id);
+        }
+        if let Some(set) = &whole.set {
+            (outcome.rows, outcome.last_result) = (set.rows, Some(set.rows));
         }
     }
     /// The server has nothing more to say, or waits for a file.
@@ -187,9 +205,7 @@ impl Answer {
             ));
         }
         if first == 0xFF {
-            self.outcome.error = Some(SqlError::from_payload(payload)?);
-            self.phase = Phase::Done;
-            return Ok(Said::Plain);
+            return self.failed(payload);
         }
         match (self.phase, first) {
             (Phase::Result, 0x00) | (Phase::Rows, 0xFE) => self.end_of_result(payload),
@@ -205,36 +221,45 @@ impl Answer {
                 count => self.plain(Phase::Columns(count)),
             },
             (Phase::ColumnsEnd, 0xFE) => {
-                let status = self.note_ending(payload)?;
+                let (status, warnings) = self.note_ending(payload)?;
                 let cursor = status.contains(CURSOR) && self.may_open_cursor;
                 self.out_parameters = status.contains(StatusFlags::SERVER_PS_OUT_PARAMS);
                 self.phase = if cursor { Phase::Done } else { Phase::Rows };
-                Ok(if cursor { Said::Ending { cursor } } else { Said::DefinitionsEnd })
+                Ok(match cursor {
+                    true => Said::Ending { status, warnings, cursor },
+                    false => Said::DefinitionsEnd(status),
+                })
             }
             (Phase::Rows, 0x00..=0xFD) => {
                 self.outcome.rows += 1;
                 Ok(if self.reads_rows { Said::Row } else { Said::FirstRow })
             }
             (Phase::Fields, 0xFE) | (Phase::Verdict, 0x00 | 0xFE) => {
-                self.note_ending(payload)?;
+                let (status, warnings) = self.note_ending(payload)?;
                 self.phase = Phase::Done;
-                Ok(Said::Ending { cursor: false })
+                Ok(Said::Ending { status, warnings, cursor: false })
             }
             (Phase::Prepare, 0x00) => self.prepared(payload),
             (Phase::PreparedEnd { columns }, 0xFE) => {
-                self.note_ending(payload)?;
+                let (status, _) = self.note_ending(payload)?;
                 self.phase = definitions(columns, 0);
-                Ok(Said::DefinitionsEnd)
+                Ok(Said::DefinitionsEnd(status))
             }
             (Phase::Text | Phase::Done, _) => self.plain(Phase::Done),
             _ => Err(WireError::Malformed("a packet that does not belong into the answer")),
         }
     }
+    #[cold]
+    fn failed(&mut self, payload: &[u8]) -> Result<Said, WireError> {
+        self.outcome.error = Some(Box::new(SqlError::from_payload(payload)?));
+        self.plain(Phase::Done)
+    }
     fn plain(&mut self, next: Phase) -> Result<Said, WireError> {
         self.phase = next;
         Ok(Said::Plain)
     }
-    fn note_ending(&mut self, payload: &[u8]) -> Result<StatusFlags, WireError> {
+    #[inline]
+    fn note_ending(&mut self, payload: &[u8]) -> Result<(StatusFlags, u16), WireError> {
         let ending = Ending::parse(payload)?;
         let outcome = &mut self.outcome;
         outcome.status = Some(ending.status);
@@ -249,10 +274,10 @@ impl Answer {
                 outcome.changes.add(data)?;
             }
         }
-        Ok(ending.status)
+        Ok((ending.status, ending.warnings))
     }
     fn end_of_result(&mut self, payload: &[u8]) -> Result<Said, WireError> {
-        let status = self.note_ending(payload)?;
+        let (status, warnings) = self.note_ending(payload)?;
         let rows = self.outcome.rows - self.earlier_rows;
         let is_set = self.phase == Phase::Rows;
         let cursor = is_set && rows == 0 && status.contains(CURSOR) && self.may_open_cursor;
@@ -261,7 +286,7 @@ impl Answer {
         let promised = std::mem::take(&mut self.out_parameters);
         let more = promised || status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
         self.phase = if more { Phase::Result } else { Phase::Done };
-        Ok(Said::Ending { cursor })
+        Ok(Said::Ending { status, warnings, cursor })
     }
     fn prepared(&mut self, payload: &[u8]) -> Result<Said, WireError> {
         let mut fields = Fields::new(payload);

@@ -3,11 +3,16 @@
 
 use crate::WireError;
 use crate::packet::Fields;
+use std::ops::Deref;
 
 /// Changes in a session that a server reported, in the order in which they came. A server reports only what it was asked to
-/// (the session_track_* variables).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SessionChanges {
+/// (the session_track_* variables). Nearly every answer reports none, which costs no memory.
+#[derive(Debug, Clone, Default)]
+pub struct SessionChanges(Option<Box<Changes>>);
+
+/// What has changed in a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changes {
     /// The default schema; empty for none. It is also reported where it stays as it was.
     pub schema: Option<String>,
     /// System variables that were set, with their values as text; a later entry overrides an earlier one. MySQL's
@@ -25,15 +30,44 @@ pub struct SessionChanges {
     pub gtids: Option<String>,
 }
 
+impl Deref for SessionChanges {
+    type Target = Changes;
+
+    fn deref(&self) -> &Changes {
+        self.0.as_deref().unwrap_or(const { &Changes::NONE })
+    }
+}
+
+impl PartialEq for SessionChanges {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for SessionChanges {}
+
 impl SessionChanges {
     /// Takes up one OK packet's session-track data.
+    #[cold]
     pub(super) fn add(&mut self, data: &[u8]) -> Result<(), WireError> {
         for entry in Entries(Fields::new(data)) {
-            self.add_entry(&entry?)?;
+            self.0.get_or_insert_with(|| Box::new(Changes::NONE)).add(&entry?)?;
         }
         Ok(())
     }
-    fn add_entry(&mut self, entry: &Entry<'_>) -> Result<(), WireError> {
+}
+
+impl Changes {
+    const NONE: Self = Self {
+        schema: None,
+        variables: Vec::new(),
+        state_changed: false,
+        transaction_state: None,
+        transaction_characteristics: None,
+        gtids: None,
+    };
+
+    fn add(&mut self, entry: &Entry<'_>) -> Result<(), WireError> {
         let mut fields = Fields::new(entry.data);
         match entry.kind {
             Kind::Variables => {

@@ -7,16 +7,18 @@ mod edit;
 mod notices;
 mod outcome;
 mod translate;
+mod whole;
 
 use crate::packet::{HEADER, SEQUENCE};
 use crate::{Command, WireError};
 use answer::Answer;
-pub use changes::SessionChanges;
+pub use changes::{Changes, SessionChanges};
 use edit::{Chunk, Head};
 pub use notices::Notices;
 pub use outcome::{Outcome, Prepared};
 use translate::Translation;
 pub use translate::{LASTING, Sides};
+use whole::Whole;
 
 /// State of one answer.
 pub struct ResponseTracker<'a> {
@@ -91,6 +93,19 @@ impl<'a> ResponseTracker<'a> {
     /// changes the length goes to `out` with all the rest of these bytes. A packet that comes in pieces and may have to
     /// change is held back until it is complete.
     pub fn feed(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<Fed, Broken> {
+        if self.fed == 0
+            && self.answer.is_fresh()
+            && !self.answer.reads_rows
+            && let Some(whole) = Whole::see(bytes, self.answer.deprecates_eof)
+            && let Some(rewritten) = self.translation.whole(&whole, self.answer.reads_first_row, bytes, out)
+        {
+            self.answer.take(&whole);
+            (self.fed, self.sequence, self.client_spoke) = (bytes.len(), whole.sequence, false);
+            return Ok(Fed { progress: Progress::Done(bytes.len()), rewritten });
+        }
+        self.feed_packets(bytes, out)
+    }
+    fn feed_packets(&mut self, bytes: &mut [u8], out: &mut Vec<u8>) -> Result<Fed, Broken> {
         let first = self.check_first_number(bytes);
         let mut chunk = Chunk::new(bytes, out);
         self.answer.resume();

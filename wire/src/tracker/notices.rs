@@ -1,6 +1,6 @@
 //! Which changes of its session a client is told of: what the server would tell it, had we not asked for more.
 
-use super::changes::{Entries, Entry, Kind, Pairs, SessionChanges};
+use super::changes::{Changes, Entries, Entry, Kind, Pairs};
 use crate::WireError;
 use crate::packet::{Fields, put_lenenc_int};
 
@@ -80,7 +80,7 @@ impl Notices {
         self
     }
     /// Takes note of what an answer said of the transaction.
-    pub fn follow(&mut self, changes: &SessionChanges) {
+    pub fn follow(&mut self, changes: &Changes) {
         if let Some(state) = &changes.transaction_state {
             self.begun = state.as_bytes().first() == Some(&BEGUN);
         }

@@ -9,7 +9,7 @@ pub struct Outcome {
     /// Status flags of the last OK or EOF.
     pub status: Option<StatusFlags>,
     /// The ERR packet, if it ended with one.
-    pub error: Option<SqlError>,
+    pub error: Option<Box<SqlError>>,
     /// Rows passed.
     pub rows: u64,
     /// Rows of the last result, if that was a result set.

@@ -3,7 +3,10 @@
 use super::answer::Said;
 use super::edit::{Chunk, Head};
 use super::notices::{Admitted, Notices};
-use crate::packet::{Ending, Fields, HEADER, eof, put_framed, put_lenenc_bytes, put_lenenc_int, put_ok};
+use super::whole::Whole;
+use crate::packet::{
+    Ending, Fields, HEADER, eof, is_eof, put_framed, put_lenenc_bytes, put_lenenc_int, put_ok,
+};
 use crate::{CapabilityFlags, StatusFlags, WireError};
 
 /// The two sides of a relay.
@@ -72,10 +75,8 @@ enum Form {
     Row(u64),
     /// COM_STMT_PREPARE_OK with this id.
     Numbered(u32),
-    /// An OK becomes an EOF, with or without the flag of a change in the session.
-    Eof {
-        flagged: bool,
-    },
+    /// An OK becomes an EOF, with this status and so many warnings.
+    Eof(StatusFlags, u16),
     /// An EOF becomes an OK, or an OK keeps so many bytes of its session-track data, or says that there are none.
     Ok {
         admitted: Option<u64>,
@@ -114,6 +115,28 @@ impl<'a> Translation<'a> {
             ended: 0,
         }
     }
+    /// Passes on an answer that has come whole. True if what goes to the client was appended to `out`; `None` if its form is not
+    /// one that this can make.
+    #[inline]
+    pub(super) fn whole(
+        &self,
+        whole: &Whole,
+        reads_first_row: bool,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<bool> {
+        let Some(set) = &whole.set else { return Some(false) };
+        if !self.sides.lack_eof() {
+            let same = self.sides.server.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+                == self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+            return same.then_some(false);
+        }
+        // As it is where the end comes next, or comes after a row that waits for it.
+        let at_end = set.rows == 0 || reads_first_row && set.is_one_short_row();
+        let before = if at_end { whole.status } else { self.status_before_rows() };
+        set.put_with_eof(bytes, out, before, (whole.status, whole.warnings));
+        Some(true)
+    }
     pub(super) fn shift(&self) -> u8 {
         self.shift
     }
@@ -128,7 +151,7 @@ impl<'a> Translation<'a> {
     #[inline]
     pub(super) fn pass(&mut self, chunk: &mut Chunk<'_>, sequence: u8, continued: bool) -> u8 {
         if self.eof_due && !continued {
-            self.put_eof(chunk.output(), sequence, self.eof_before_rows());
+            self.put_eof(chunk.output(), sequence, eof(self.status_before_rows(), 0));
         }
         sequence.wrapping_add(self.shift)
     }
@@ -150,12 +173,15 @@ impl<'a> Translation<'a> {
         if self.eof_due && form != Form::Held {
             match said {
                 // This packet is the one EOF that the client expects: it fetches the rows.
-                Said::Ending { cursor: true } => self.eof_due = false,
+                Said::Ending { cursor: true, .. } => self.eof_due = false,
                 Said::Ending { .. } => {
-                    let flagged = form == Form::Eof { flagged: true };
-                    self.put_eof(chunk.output(), head.sequence, eof_payload(0, status, flagged));
+                    let as_it_ends = match form {
+                        Form::Eof(status, _) => status,
+                        _ => flag(status, false),
+                    };
+                    self.put_eof(chunk.output(), head.sequence, eof(as_it_ends, 0));
                 }
-                _ => self.put_eof(chunk.output(), head.sequence, self.eof_before_rows()),
+                _ => self.put_eof(chunk.output(), head.sequence, eof(self.status_before_rows(), 0)),
             }
         }
         self.sides.status = status;
@@ -181,12 +207,12 @@ impl<'a> Translation<'a> {
         }
         Ok(())
     }
-    /// An EOF that the server has not sent, after definitions whose rows follow.
-    fn eof_before_rows(&self) -> [u8; 5] {
+    /// The status in an EOF that the server has not sent, after definitions whose rows follow.
+    fn status_before_rows(&self) -> StatusFlags {
         let mut status = self.sides.status & LASTING;
         status
             .set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, self.sides.answers.saturating_sub(1) > self.ended);
-        eof_payload(0, status, false)
+        status
     }
     /// The EOF that is due, and the row that waited for it, before the packet that the server numbered `sequence`.
     fn put_eof(&mut self, out: &mut Vec<u8>, sequence: u8, eof: [u8; 5]) {
@@ -201,53 +227,52 @@ impl<'a> Translation<'a> {
         self.eof_due = false;
     }
     /// The client's form of a packet, and the session's status after it.
+    #[inline]
     fn form(&mut self, said: Said, payload: &[u8]) -> Result<(Form, StatusFlags), WireError> {
         let form = match said {
             Said::Plain => Form::AsItIs,
             Said::FirstRow => Form::Held,
             Said::Row => self.sides.number_for(payload).map_or(Form::AsItIs, Form::Row),
-            Said::DefinitionsEnd if !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF) => Form::AsItIs,
-            Said::DefinitionsEnd => {
-                let status = Ending::parse(payload)?.status;
+            Said::DefinitionsEnd(_) if !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF) => {
+                Form::AsItIs
+            }
+            Said::DefinitionsEnd(status) => {
                 let promises = status.contains(StatusFlags::SERVER_PS_OUT_PARAMS);
                 self.promised = if promises { status & PROMISES } else { StatusFlags::empty() };
                 Form::LeftOut
             }
             Said::Prepared => self.sides.statement.map_or(Form::AsItIs, Form::Numbered),
-            Said::Ending { .. } => {
-                let ending = Ending::parse(payload)?;
-                return Ok((self.ending_form(payload, &ending)?, ending.status));
+            Said::Ending { status, warnings, .. } => {
+                return Ok((self.ending_form(payload, status, warnings)?, status));
             }
         };
         Ok((form, self.sides.status))
     }
-    fn ending_form(&mut self, payload: &[u8], ending: &Ending<'_>) -> Result<Form, WireError> {
+    fn ending_form(&mut self, payload: &[u8], status: StatusFlags, warnings: u16) -> Result<Form, WireError> {
         let client_expects_eof =
             payload.first() == Some(&0xFE) && !self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        let (is_eof, flagged) = (is_eof(payload), status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED));
         if client_expects_eof {
-            // MariaDB's flag in an EOF is due to what we have asked the server to report.
-            let hides = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED)
-                && self.sides.notices.is_some();
-            if ending.counts.is_none() {
-                return Ok(if hides { Form::Eof { flagged: false } } else { Form::AsItIs });
+            if is_eof {
+                // MariaDB's flag in an EOF is due to what we have asked the server to report.
+                let hides = flagged && self.sides.notices.is_some();
+                return Ok(if hides { Form::Eof(flag(status, false), warnings) } else { Form::AsItIs });
             }
-            let told = self.sides.has_data(ending) && self.admitted(ending)? != Admitted::Nothing;
+            let told = self.sides.has_data(is_eof, status) && self.admitted(payload)? != Admitted::Nothing;
             let flags_eof = self.sides.notices.is_some_and(|notices| notices.flags_eof);
-            return Ok(Form::Eof { flagged: told && flags_eof });
+            return Ok(Form::Eof(flag(status, told && flags_eof), warnings));
         }
-        if ending.counts.is_none() {
+        if is_eof {
             return Ok(Form::Ok { admitted: None });
         }
         let client_tracks = self.client_has(CapabilityFlags::CLIENT_SESSION_TRACK);
-        if !self.sides.has_data(ending) {
+        if !self.sides.has_data(is_eof, status) {
             // Servers encode the text's length though the manual says otherwise. The client relies on it, and with the flag
             // it would look for data behind the end of the packet.
-            let unencoded = !ending.tail.is_empty() && encoded_text(ending.tail).is_none();
-            let flagged = ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED);
-            let misleading = client_tracks && (unencoded || flagged);
+            let misleading = client_tracks && (flagged || has_unencoded_text(payload)?);
             return Ok(if misleading { Form::Ok { admitted: None } } else { Form::AsItIs });
         }
-        let admitted = if client_tracks { self.admitted(ending)? } else { Admitted::Nothing };
+        let admitted = if client_tracks { self.admitted(payload)? } else { Admitted::Nothing };
         Ok(match admitted {
             Admitted::All => Form::AsItIs,
             Admitted::Part(length) => Form::Ok { admitted: Some(length) },
@@ -255,7 +280,9 @@ impl<'a> Translation<'a> {
         })
     }
     /// How much the client is told of an OK's session-track data.
-    fn admitted(&mut self, ending: &Ending<'_>) -> Result<Admitted, WireError> {
+    #[cold]
+    fn admitted(&mut self, payload: &[u8]) -> Result<Admitted, WireError> {
+        let ending = Ending::parse(payload)?;
         let (_, data) = ending.tracked()?;
         match self.sides.notices {
             _ if data.is_empty() => Ok(Admitted::Nothing),
@@ -282,10 +309,7 @@ impl<'a> Translation<'a> {
                 put_lenenc_bytes(out, number.to_string().as_bytes());
                 out.extend_from_slice(fields.rest());
             }
-            Form::Eof { flagged } => {
-                let ending = Ending::parse(payload)?;
-                out.extend_from_slice(&eof_payload(ending.warnings, ending.status, flagged));
-            }
+            Form::Eof(status, warnings) => out.extend_from_slice(&eof(status, warnings)),
             Form::Ok { admitted } => self.put_ok(out, payload, admitted)?,
             Form::AsItIs | Form::Held | Form::LeftOut => out.extend_from_slice(payload),
         }
@@ -293,7 +317,7 @@ impl<'a> Translation<'a> {
     }
     fn put_ok(&self, out: &mut Vec<u8>, payload: &[u8], admitted: Option<u64>) -> Result<(), WireError> {
         let ending = Ending::parse(payload)?;
-        let (text, data) = match self.sides.has_data(&ending) {
+        let (text, data) = match self.sides.has_data(ending.counts.is_none(), ending.status) {
             true => ending.tracked()?,
             false => (encoded_text(ending.tail).unwrap_or(ending.tail), &[][..]),
         };
@@ -324,11 +348,17 @@ impl Sides<'_> {
         self.numbers.get(at).map(|(_, clients)| *clients)
     }
     /// Whether an OK has session-track data. MariaDB sets the flag in EOF packets as well, which have none.
-    fn has_data(&self, ending: &Ending<'_>) -> bool {
-        ending.counts.is_some()
+    fn has_data(&self, is_eof: bool, status: StatusFlags) -> bool {
+        !is_eof
             && self.server.contains(CapabilityFlags::CLIENT_SESSION_TRACK)
-            && ending.status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED)
+            && status.contains(StatusFlags::SERVER_SESSION_STATE_CHANGED)
     }
+}
+
+/// Whether the text of an OK without session-track data is not encoded.
+fn has_unencoded_text(payload: &[u8]) -> Result<bool, WireError> {
+    let Ending { tail, .. } = Ending::parse(payload)?;
+    Ok(!tail.is_empty() && encoded_text(tail).is_none())
 }
 
 /// A text of which the length is encoded and which is all there is.
@@ -337,10 +367,11 @@ fn encoded_text(tail: &[u8]) -> Option<&[u8]> {
     fields.lenenc_bytes().ok().filter(|_| fields.is_empty())
 }
 
-/// An EOF has no session-track data, whatever the OK in its place has; whether it has their flag is up to `flagged`.
-fn eof_payload(warnings: u16, mut status: StatusFlags, flagged: bool) -> [u8; 5] {
+/// The status in an EOF, which has no session-track data, whatever the OK in its place has: whether it has their flag is up to
+/// `flagged`.
+fn flag(mut status: StatusFlags, flagged: bool) -> StatusFlags {
     status.set(StatusFlags::SERVER_SESSION_STATE_CHANGED, flagged);
-    eof(status, warnings)
+    status
 }
 
 /// Appends one packet of less than 16 MiB.

@@ -130,7 +130,7 @@ fn ok_and_err_end_every_simple_command() {
         let said = outcome(command, OK_MODE, &[ok(0, AUTOCOMMIT)]);
         assert_eq!(said, Outcome { status: flags(AUTOCOMMIT), ..Outcome::default() }, "{command:?}");
         let said = outcome(command, EOF_MODE, &[err()]);
-        assert_eq!(said.error, Some(SqlError::new(1064, "42000", "no")), "{command:?}");
+        assert_eq!(said.error.as_deref(), Some(&SqlError::new(1064, "42000", "no")), "{command:?}");
     }
     assert_eq!(outcome(COM_SET_OPTION, EOF_MODE, &[eof(AUTOCOMMIT)]).status, flags(AUTOCOMMIT));
     assert_eq!(outcome(COM_SET_OPTION, OK_MODE, &[ok(0xFE, AUTOCOMMIT)]).status, flags(AUTOCOMMIT));
