@@ -2,6 +2,7 @@
 
 use super::{Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
 use admin::rows::ServerRow;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Why no server could be chosen.
@@ -84,6 +85,27 @@ impl Hostgroups {
     /// Chooses a server of a hostgroup for one more connection or statement: ONLINE (one that failures have shunned becomes ONLINE
     /// as `recovery` says), not slow, below max_connections by `in_use`, weighted by `weight` with `random`; weight 0 never.
     pub fn select(
+        &mut self,
+        hostgroup: HostgroupId,
+        now: Instant,
+        random: u64,
+        in_use: impl Fn(&Endpoint) -> usize,
+        recovery: impl Fn() -> Recovery,
+    ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
+        // Most hostgroups have one server, and that serves.
+        let serves = |(endpoint, server): &(&Endpoint, &Server)| {
+            server.status == ServerStatus::Online && !server.slow && room(endpoint, server, &in_use) > 0
+        };
+        let only = |group| only(group).filter(serves);
+        let permits = self.policies.get(&hostgroup).is_none_or(|policy| policy.max_online > 0);
+        if permits && self.groups.get(&hostgroup).and_then(only).is_some() {
+            let found = self.groups.get(&hostgroup).and_then(BTreeMap::first_key_value);
+            return found.map(|(endpoint, server)| (endpoint, &server.row)).ok_or(Unavailable::NoServer);
+        }
+        self.select_among(hostgroup, now, random, in_use, recovery)
+    }
+    #[inline(never)]
+    fn select_among(
         &mut self,
         hostgroup: HostgroupId,
         now: Instant,
@@ -216,6 +238,11 @@ impl Hostgroups {
 pub fn shun_time(recovery: Duration, connect_max: Duration) -> Duration {
     const SECOND: Duration = Duration::from_secs(1);
     recovery.min(connect_max.saturating_sub(SECOND)).max(SECOND)
+}
+
+/// The one server of a hostgroup that has no other.
+fn only(group: &BTreeMap<Endpoint, Server>) -> Option<(&Endpoint, &Server)> {
+    group.first_key_value().filter(|_| group.len() == 1)
 }
 
 /// A server's weight, or 0 where it holds as many connections as it may.

@@ -9,9 +9,11 @@ use crate::hostgroups::{Endpoint, HostgroupId};
 use parking_lot::Mutex;
 use rustix::net::RecvFlags;
 use std::net::Shutdown;
+use std::ops::{Add, Sub};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use wire::Command;
 use wire::backend::Backend;
 use wire::socket::Socket;
 
@@ -23,26 +25,28 @@ pub struct Shared {
     pub hostgroup: HostgroupId,
     /// Server.
     pub endpoint: Endpoint,
-    /// Where its traffic is counted.
-    pub counters: Arc<Counters>,
+    /// What is logged of its server.
+    pub warnings: Arc<Warnings>,
     /// Where is counted what goes on in all pools.
     pub work: Arc<Work>,
     opened: AtomicBool,
     retired: AtomicBool,
+    meter: Meter,
     socket: OnceLock<Socket>,
     peer: OnceLock<Arc<Peer>>,
 }
 
 impl Shared {
     /// Of a connection that is not open yet.
-    pub fn new(hostgroup: HostgroupId, endpoint: Endpoint, counters: Arc<Counters>, work: Arc<Work>) -> Self {
+    pub fn new(hostgroup: HostgroupId, endpoint: Endpoint, warnings: Arc<Warnings>, work: Arc<Work>) -> Self {
         Self {
             hostgroup,
             endpoint,
-            counters,
+            warnings,
             work,
             opened: AtomicBool::new(false),
             retired: AtomicBool::new(false),
+            meter: Meter::default(),
             socket: OnceLock::new(),
             peer: OnceLock::new(),
         }
@@ -58,6 +62,16 @@ impl Shared {
     /// Whether it was retired.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
+    }
+    /// Counts one command and its answer, in bytes. For the connection's holder alone.
+    pub fn count(&self, command: Command, sent: u64, received: u64) {
+        let executions = u64::from(command == Command::COM_STMT_EXECUTE);
+        self.meter.add(Traffic { queries: 1, executions, sent, received });
+        self.work.sent(command);
+    }
+    /// What went over it so far.
+    pub fn traffic(&self) -> Traffic {
+        self.meter.read()
     }
     /// Makes the socket known, once connected.
     pub fn set_socket(&self, socket: Socket) {
@@ -94,60 +108,94 @@ impl Drop for Shared {
 pub struct Traffic {
     /// Commands sent.
     pub queries: u64,
+    /// Of these, COM_STMT_EXECUTE.
+    pub executions: u64,
     /// Bytes of commands.
     pub sent: u64,
     /// Bytes of answers.
     pub received: u64,
 }
 
-/// What a connection has done since it was opened.
+impl Add for Traffic {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            queries: self.queries.wrapping_add(other.queries),
+            executions: self.executions.wrapping_add(other.executions),
+            sent: self.sent.wrapping_add(other.sent),
+            received: self.received.wrapping_add(other.received),
+        }
+    }
+}
+
+impl Sub for Traffic {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self {
+            queries: self.queries.wrapping_sub(other.queries),
+            executions: self.executions.wrapping_sub(other.executions),
+            sent: self.sent.wrapping_sub(other.sent),
+            received: self.received.wrapping_sub(other.received),
+        }
+    }
+}
+
+/// The traffic of one connection. Whoever holds the connection adds to it, and nobody else, so that it costs what plain numbers
+/// cost; others only read.
+#[derive(Debug, Default)]
+struct Meter {
+    queries: AtomicU64,
+    executions: AtomicU64,
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl Meter {
+    fn read(&self) -> Traffic {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Traffic {
+            queries: read(&self.queries),
+            executions: read(&self.executions),
+            sent: read(&self.sent),
+            received: read(&self.received),
+        }
+    }
+    fn add(&self, traffic: Traffic) {
+        let sum = self.read() + traffic;
+        self.queries.store(sum.queries, Ordering::Relaxed);
+        self.executions.store(sum.executions, Ordering::Relaxed);
+        self.sent.store(sum.sent, Ordering::Relaxed);
+        self.received.store(sum.received, Ordering::Relaxed);
+    }
+}
+
+/// How often a connection went to and from its pool.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Commands and their answers.
-    pub traffic: Traffic,
-    /// How often it was taken from its pool.
+    /// How often it was taken.
     pub taken: u64,
     /// How often it came back.
     pub returned: u64,
 }
 
-/// Traffic of one server in one hostgroup.
+/// When the log was last warned of a server.
 #[derive(Debug, Default)]
-pub struct Counters {
-    queries: AtomicU64,
-    sent: AtomicU64,
-    received: AtomicU64,
-    last_warning: Mutex<Option<Instant>>,
-}
+pub struct Warnings(Mutex<Option<Instant>>);
 
 /// What fails is worth a warning this often, however many sessions it fails.
 pub(super) const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Counters {
+impl Warnings {
     /// The level to log a failure of the server at: a warning, unless one was given just now.
-    pub fn failure_level(&self, now: Instant) -> log::Level {
-        let mut last = self.last_warning.lock();
+    pub fn level(&self, now: Instant) -> log::Level {
+        let mut last = self.0.lock();
         if last.is_some_and(|last| now.saturating_duration_since(last) < WARNING_INTERVAL) {
             return log::Level::Debug;
         }
         *last = Some(now);
         log::Level::Warn
-    }
-    /// What there was so far.
-    pub fn traffic(&self) -> Traffic {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Traffic { queries: read(&self.queries), sent: read(&self.sent), received: read(&self.received) }
-    }
-    /// The same, and counting begins anew.
-    pub fn take_traffic(&self) -> Traffic {
-        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
-        Traffic { queries: take(&self.queries), sent: take(&self.sent), received: take(&self.received) }
-    }
-    /// Adds one command and its answer.
-    pub fn count(&self, sent: u64, received: u64) {
-        self.queries.fetch_add(1, Ordering::Relaxed);
-        self.sent.fetch_add(sent, Ordering::Relaxed);
-        self.received.fetch_add(received, Ordering::Relaxed);
     }
 }
 
@@ -192,7 +240,7 @@ pub struct Connection<T> {
     pub profile: Arc<Profile>,
     /// When it was opened.
     pub opened: Instant,
-    /// What it has done since.
+    /// How often it was used since.
     pub usage: Usage,
     /// Statements prepared on it.
     pub statements: StatementCache,

@@ -1,7 +1,8 @@
 //! What stats tables show of servers and hostgroups: copied under the pool's lock, put into rows outside.
 
 use super::connection::{Connection, Traffic};
-use super::inner::{Inner, ServerPool};
+use super::inner::Inner;
+use super::server_pool::ServerPool;
 use super::waiters::Waits;
 use crate::hostgroups::{Endpoint, HostgroupId, ServerStatus};
 use admin::Value;
@@ -109,12 +110,12 @@ impl<T> Inner<T> {
                 hostgroup,
                 endpoint: endpoint.clone(),
                 status,
-                used: pool.used.len(),
-                free: pool.free.len(),
+                used: pool.used(),
+                free: pool.free(),
                 connected: pool.connected,
                 failed: pool.failed,
                 most_used: pool.most_used,
-                traffic: pool.counters.traffic(),
+                traffic: pool.traffic(),
                 latency: self.hostgroups.latency(endpoint).unwrap_or_default(),
             }
         };
@@ -123,8 +124,8 @@ impl<T> Inner<T> {
     /// Counts what servers did anew. What all of them did together is not forgotten.
     pub fn reset_servers(&mut self) {
         for pool in self.pools.values_mut().flat_map(BTreeMap::values_mut) {
-            self.totals.add(pool.counters.take_traffic());
-            (pool.connected, pool.failed, pool.most_used) = (0, 0, pool.used.len());
+            self.totals.add(pool.take_traffic());
+            (pool.connected, pool.failed, pool.most_used) = (0, 0, pool.used());
         }
     }
     /// How often each hostgroup gave out a connection or the right to open one; with `reset` counting begins anew.
@@ -148,7 +149,7 @@ impl<T> Inner<T> {
     /// What `show` makes of each free connection and of the time since when it is free.
     pub fn free<R>(&self, show: impl Fn(&Connection<T>, Instant) -> R) -> Vec<R> {
         let pools = self.pools.values().flat_map(BTreeMap::values);
-        pools.flat_map(|pool| &pool.free).map(|idle| show(&idle.connection, idle.since)).collect()
+        pools.flat_map(ServerPool::at_rest).map(|idle| show(&idle.connection, idle.since)).collect()
     }
 }
 

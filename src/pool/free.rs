@@ -1,6 +1,6 @@
 //! stats_mysql_free_connections: what is known of connections that nobody uses.
 
-use super::connection::{Connection, Usage};
+use super::connection::{Connection, Traffic, Usage};
 use super::figures::number;
 use super::identity::Identity;
 use super::peer::Peer;
@@ -24,6 +24,7 @@ pub struct FreeConnection {
     idle: Duration,
     age: Duration,
     usage: Usage,
+    traffic: Traffic,
     peer: Option<Arc<Peer>>,
     version: String,
     capabilities: CapabilityFlags,
@@ -43,6 +44,7 @@ impl FreeConnection {
             idle: now.saturating_duration_since(since),
             age: now.saturating_duration_since(*opened),
             usage: *usage,
+            traffic: shared.traffic(),
             peer: shared.peer().cloned(),
             version: transport.server_version.clone(),
             capabilities: transport.capabilities,
@@ -71,14 +73,14 @@ impl FreeConnection {
         ]
     }
     fn statistics(&self) -> String {
-        let Usage { traffic, taken, returned } = self.usage;
+        let Self { traffic, usage: Usage { taken, returned }, .. } = self;
         json::object(&[
             ("address", self.address()),
             ("age_ms", json::number(millis(self.age))),
             ("bytes_recv", json::number(traffic.received)),
             ("bytes_sent", json::number(traffic.sent)),
-            ("myconnpoll_get", json::number(taken)),
-            ("myconnpoll_put", json::number(returned)),
+            ("myconnpoll_get", json::number(*taken)),
+            ("myconnpoll_put", json::number(*returned)),
             ("questions", json::number(traffic.queries)),
         ])
     }

@@ -1,17 +1,17 @@
 //! The state under the pool's lock: placement, and which list each connection is in. No IO.
 
-use super::connection::{Connection, Counters, Shared, Traffic, Trash};
+use super::connection::{Connection, Shared, Trash};
 use super::peer::Peer;
 use super::profile::Want;
+use super::server_pool::{Idle, ServerPool, SlotId};
 use super::throttle::Throttle;
-use super::work::{Done, Work};
+use super::totals::Totals;
+use super::work::Work;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Policy, Recovery, ServerStatus, Unavailable};
-use std::collections::{BTreeMap, VecDeque};
+use admin::Variables;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Failures of one server are counted over this long before it is shunned.
-const FAILURE_WINDOW: Duration = Duration::from_secs(1);
 
 /// `percent` of `whole`.
 fn part_of(whole: u32, percent: u32) -> usize {
@@ -20,8 +20,8 @@ fn part_of(whole: u32, percent: u32) -> usize {
 
 /// The right to one connection of one server, counted as used until it is given back.
 pub struct Slot {
-    /// Key in the server's used map.
-    pub id: u64,
+    /// The use that it is for.
+    pub id: SlotId,
     /// The part of the connection others reach.
     pub shared: Arc<Shared>,
     /// What was said of its hostgroup when it was taken.
@@ -64,6 +64,13 @@ pub struct Opening {
 }
 
 impl Opening {
+    /// As variables say.
+    pub fn by(variables: &Variables) -> Self {
+        Self {
+            warm_pct: if variables.connection_warming { variables.free_connections_pct } else { 0 },
+            per_second: variables.throttle_connections_per_sec,
+        }
+    }
     /// The same, as said of a hostgroup.
     fn of(policy: &Policy) -> Self {
         Self { warm_pct: if policy.warming { policy.free_pct } else { 0 }, per_second: policy.per_second }
@@ -90,16 +97,6 @@ pub enum Refusal {
     Closed,
 }
 
-/// A free connection.
-pub(super) struct Idle<T> {
-    pub(super) connection: Box<Connection<T>>,
-    pub(super) since: Instant,
-    /// When it answered a ping last.
-    pub(super) pinged: Option<Instant>,
-    /// The slot that it was used under last.
-    last: u64,
-}
-
 /// What decides whether a connection that comes back is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Keep {
@@ -111,114 +108,14 @@ pub struct Keep {
     pub max_age: Duration,
 }
 
-pub(super) struct ServerPool<T> {
-    // Newest at the back.
-    pub(super) free: VecDeque<Idle<T>>,
-    pub(super) used: BTreeMap<u64, Arc<Shared>>,
-    pub(super) counters: Arc<Counters>,
-    pub(super) connected: u64,
-    pub(super) failed: u64,
-    pub(super) most_used: usize,
-    /// How often a connection, or the right to open one, was given out.
-    pub(super) given_out: u64,
-    // Start of the running failure window, and failures in it.
-    failures: Option<(Instant, u32)>,
-}
-
-impl<T> Default for ServerPool<T> {
-    fn default() -> Self {
-        Self {
-            free: VecDeque::new(),
-            used: BTreeMap::new(),
-            counters: Arc::default(),
-            connected: 0,
-            failed: 0,
-            most_used: 0,
-            given_out: 0,
-            failures: None,
-        }
-    }
-}
-
-impl<T> ServerPool<T> {
-    pub(super) fn held(&self) -> usize {
-        self.free.len() + self.used.len()
-    }
-    /// Takes the free connection that is nearest to `want`; among equals the one its session used last, or the newest.
-    fn take(&mut self, want: &Want) -> Option<Idle<T>> {
-        let wanted = want.ahead.as_ref().unwrap_or(&want.profile);
-        let distance = |idle: &Idle<T>| {
-            let Connection { identity, profile, .. } = &*idle.connection;
-            let same = Arc::ptr_eq(identity, &want.identity) || *identity == want.identity;
-            match Arc::ptr_eq(profile, wanted) {
-                true => same.then_some(0),
-                false => same.then(|| profile.distance(wanted)).flatten(),
-            }
-        };
-        let mut best: Option<(usize, usize)> = None;
-        for (index, idle) in self.free.iter().enumerate().rev() {
-            let Some(count) = distance(idle) else { continue };
-            let own = want.last == Some(idle.last);
-            // It is to be reset first.
-            let count = count + usize::from(!own && idle.connection.touched.is_some());
-            if best.is_none_or(|(least, _)| count < least || own && count == least) {
-                best = Some((count, index));
-            }
-            if count == 0 && (own || want.last.is_none()) {
-                break;
-            }
-        }
-        self.free.remove(best?.1)
-    }
-    /// Counts a connection as used under `id`.
-    fn occupy(&mut self, id: u64, shared: Arc<Shared>, policy: Option<Arc<Policy>>) -> Slot {
-        self.used.insert(id, Arc::clone(&shared));
-        self.most_used = self.most_used.max(self.used.len());
-        self.given_out += 1;
-        Slot { id, shared, policy }
-    }
-    fn drain(&mut self, trash: &mut Trash<T>) {
-        trash.extend(self.free.drain(..).map(|idle| idle.connection));
-        self.used.values().for_each(|shared| shared.retire());
-    }
-}
-
-/// What has happened to connections since the start, in all pools.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Totals {
-    /// Connections that statements asked for.
-    pub asked: u64,
-    /// Of these, those that were in a pool.
-    pub found: u64,
-    /// Of these, those for which there was no server, or no room at any.
-    pub refused: u64,
-    /// Of these, those for which too many connections had been opened within the second.
-    pub delayed: u64,
-    /// Connections that sessions took back which they had used last.
-    pub reclaimed: u64,
-    /// Connections that came back into a pool.
-    pub returned: u64,
-    /// Connections opened.
-    pub opened: u64,
-    /// Connections that could not be opened.
-    pub failed: u64,
-    /// Connections that there are.
-    pub held: u64,
-    /// Bytes of commands sent to servers.
-    pub sent: u64,
-    /// Bytes of answers.
-    pub received: u64,
-    /// What was done on connections.
-    pub done: Done,
-}
-
 /// Placement and pools. Connections that must be closed are handed out through `trash` parameters, to be closed
 /// after unlocking.
 pub struct Inner<T> {
     /// Placement.
     pub hostgroups: Hostgroups,
     pub(super) pools: BTreeMap<HostgroupId, BTreeMap<Endpoint, ServerPool<T>>>,
-    next_id: u64,
+    /// How often a connection, or the right to open one, was taken.
+    uses: u64,
     throttle: Throttle,
     work: Arc<Work>,
     /// Without what the pools know themselves.
@@ -230,20 +127,12 @@ pub struct Inner<T> {
     closed: bool,
 }
 
-impl Totals {
-    /// Adds what went to and fro.
-    pub(super) fn add(&mut self, traffic: Traffic) {
-        self.sent += traffic.sent;
-        self.received += traffic.received;
-    }
-}
-
 impl<T> Default for Inner<T> {
     fn default() -> Self {
         Self {
             hostgroups: Hostgroups::default(),
             pools: BTreeMap::new(),
-            next_id: 0,
+            uses: 0,
             throttle: Throttle::default(),
             work: Arc::default(),
             totals: Totals::default(),
@@ -273,49 +162,62 @@ impl<T> Inner<T> {
         let Terms { now, random, opening } = terms;
         let policy = self.hostgroups.policy(hostgroup).cloned();
         let opening = policy.as_deref().map_or(opening, Opening::of);
-        let totals = &mut self.totals;
-        totals.asked += 1;
-        let ending = self.ending;
-        let refuse = |why, totals: &mut Totals| {
-            totals.refused += 1;
-            if ending { Refusal::Closed } else { Refusal::Unavailable(why) }
+        self.totals.asked += 1;
+        let Self { hostgroups, pools, throttle, .. } = self;
+        let mut pools = pools.get_mut(&hostgroup);
+        let in_use = |endpoint: &Endpoint| {
+            pools.as_ref().and_then(|pools| pools.get(endpoint)).map_or(0, ServerPool::used)
         };
-        let pools = self.pools.entry(hostgroup).or_default();
-        let in_use = |endpoint: &Endpoint| pools.get(endpoint).map_or(0, |pool| pool.used.len());
-        let (endpoint, row) = self
-            .hostgroups
-            .select(hostgroup, now, random, in_use, recovery)
-            .map_err(|unavailable| refuse(unavailable, totals))?;
-        self.next_id += 1;
-        let id = self.next_id;
-        let throttle = &mut self.throttle;
+        let (endpoint, row) = match hostgroups.select(hostgroup, now, random, in_use, recovery) {
+            Ok(selected) => selected,
+            Err(unavailable) => return Err(self.refuse(unavailable)),
+        };
+        self.uses += 1;
+        let number = self.uses;
         let warm = part_of(row.max_connections, opening.warm_pct);
-        if let Some(pool) = pools.get_mut(endpoint)
+        if let Some(pool) = pools.as_mut().and_then(|pools| pools.get_mut(endpoint))
             && !(pool.held() < warm && throttle.permits(hostgroup, now, opening.per_second))
-            && let Some(Idle { mut connection, since, .. }) = pool.take(want)
+            && let Some((id, Idle { mut connection, since, .. })) = pool.take(number, want)
         {
-            totals.found += 1;
+            self.totals.found += 1;
             connection.usage.taken += 1;
-            let slot = pool.occupy(id, Arc::clone(&connection.shared), policy);
+            let slot = Slot { id, shared: Arc::clone(&connection.shared), policy };
             return Ok(Acquired::Reuse(slot, connection, now.saturating_duration_since(since)));
         }
         if !throttle.permits(hostgroup, now, opening.per_second) {
-            totals.delayed += 1;
-            return Err(refuse(Unavailable::Throttled, totals));
+            self.totals.delayed += 1;
+            return Err(self.refuse(Unavailable::Throttled));
         }
         throttle.note(hostgroup, now);
-        let pool = pools.entry(endpoint.clone()).or_default();
-        while pool.held() >= row.max_connections as usize
-            && let Some(oldest) = pool.free.pop_front()
+        let (endpoint, most) = (endpoint.clone(), row.max_connections as usize);
+        let transport = Transport { tls: row.use_ssl, compressed: row.compression };
+        let (id, shared) = self.add(hostgroup, endpoint, most, trash);
+        Ok(Acquired::Open(Slot { id, shared, policy }, transport))
+    }
+    #[cold]
+    fn refuse(&mut self, why: Unavailable) -> Refusal {
+        self.totals.refused += 1;
+        if self.ending { Refusal::Closed } else { Refusal::Unavailable(why) }
+    }
+    /// Makes a place for a new connection to a server that may have so many. Not inlined: its frame would be on the stack of
+    /// everybody who finds a free one.
+    #[inline(never)]
+    fn add(
+        &mut self,
+        hostgroup: HostgroupId,
+        endpoint: Endpoint,
+        most: usize,
+        trash: &mut Trash<T>,
+    ) -> (SlotId, Arc<Shared>) {
+        let pool = self.pools.entry(hostgroup).or_default().entry(endpoint.clone()).or_default();
+        while pool.held() >= most
+            && let Some(oldest) = pool.take_oldest()
         {
-            trash.push(oldest.connection);
+            trash.push(oldest);
         }
-        let shared =
-            Shared::new(hostgroup, endpoint.clone(), Arc::clone(&pool.counters), Arc::clone(&self.work));
-        Ok(Acquired::Open(
-            pool.occupy(id, Arc::new(shared), policy),
-            Transport { tls: row.use_ssl, compressed: row.compression },
-        ))
+        let (warnings, work) = (Arc::clone(&pool.warnings), Arc::clone(&self.work));
+        let shared = Arc::new(Shared::new(hostgroup, endpoint, warnings, work));
+        (pool.add(self.uses, &shared), shared)
     }
     /// Counts a connection that was opened; a server that was tried although shunned is back, `everywhere` or in its hostgroup.
     pub fn connected(&mut self, slot: &Slot, everywhere: bool) -> Connected {
@@ -348,16 +250,9 @@ impl<T> Inner<T> {
             self.hostgroups.shun_failed(&slot.shared.endpoint, now);
             return false;
         }
-        let (start, count) = pool
-            .failures
-            .filter(|(start, _)| now.saturating_duration_since(*start) < FAILURE_WINDOW)
-            .unwrap_or((now, 0));
-        let count = count.saturating_add(1);
-        if limit == 0 || count < limit {
-            pool.failures = Some((start, count));
+        if !pool.fails_too_often(now, limit) {
             return false;
         }
-        pool.failures = None;
         let Shared { hostgroup, endpoint, .. } = &*slot.shared;
         let now_shunned = self.hostgroups.usable(*hostgroup, endpoint);
         self.hostgroups.shun_failed(endpoint, now);
@@ -366,31 +261,25 @@ impl<T> Inner<T> {
     }
     /// The server's end of an open connection of a hostgroup, free or used.
     pub fn any_peer(&self, hostgroup: HostgroupId) -> Option<&Arc<Peer>> {
-        self.pools.get(&hostgroup)?.values().find_map(|pool| {
-            let free = pool.free.iter().map(|idle| &idle.connection.shared);
-            free.chain(pool.used.values()).find_map(|shared| shared.peer())
-        })
+        self.pools.get(&hostgroup)?.values().flat_map(ServerPool::all).find_map(|shared| shared.peer())
     }
-    /// Takes the free connection of a hostgroup that was last used under the slot `id`.
-    pub fn reclaim(&mut self, hostgroup: HostgroupId, id: u64) -> Option<(Slot, Box<Connection<T>>)> {
+    /// Takes the free connection of a hostgroup that was used last so.
+    pub fn reclaim(&mut self, hostgroup: HostgroupId, last: SlotId) -> Option<(Slot, Box<Connection<T>>)> {
         let policy = self.hostgroups.policy(hostgroup).cloned();
-        for pool in self.pools.get_mut(&hostgroup)?.values_mut() {
-            let Some(at) = pool.free.iter().rposition(|idle| idle.last == id) else { continue };
-            let Idle { mut connection, .. } = pool.free.remove(at)?;
-            self.totals.reclaimed += 1;
-            connection.usage.taken += 1;
-            self.next_id += 1;
-            let slot = pool.occupy(self.next_id, Arc::clone(&connection.shared), policy);
-            return Some((slot, connection));
-        }
-        None
+        self.uses += 1;
+        let pools = self.pools.get_mut(&hostgroup)?;
+        let (id, idle) = pools.values_mut().find_map(|pool| pool.take_last(self.uses, last))?;
+        let Idle { mut connection, .. } = idle;
+        self.totals.reclaimed += 1;
+        connection.usage.taken += 1;
+        Some((Slot { id, shared: Arc::clone(&connection.shared), policy }, connection))
     }
-    /// Free connections that were neither used nor pinged since then: where they are, and the slots they were used under last.
-    pub fn silent_since(&self, then: Instant) -> Vec<(HostgroupId, Endpoint, u64)> {
+    /// Free connections that were neither used nor pinged since then: where they are, and how they were used last.
+    pub fn silent_since(&self, then: Instant) -> Vec<(HostgroupId, Endpoint, SlotId)> {
         let pools = self.pools.iter().flat_map(|(id, pools)| pools.iter().map(move |pool| (*id, pool)));
         pools
             .flat_map(|(id, (endpoint, pool))| {
-                let silent = pool.free.iter().filter(move |idle| idle.pinged.unwrap_or(idle.since) <= then);
+                let silent = pool.at_rest().filter(move |idle| idle.pinged.unwrap_or(idle.since) <= then);
                 silent.map(move |idle| (id, endpoint.clone(), idle.last))
             })
             .collect()
@@ -400,33 +289,27 @@ impl<T> Inner<T> {
         &mut self,
         hostgroup: HostgroupId,
         endpoint: &Endpoint,
-        last: u64,
+        last: SlotId,
     ) -> Option<(Slot, Idle<T>)> {
+        self.uses += 1;
         let pool = self.pools.get_mut(&hostgroup)?.get_mut(endpoint)?;
-        let at = pool.free.iter().position(|idle| idle.last == last)?;
-        let idle = pool.free.remove(at)?;
-        self.next_id += 1;
+        let (id, idle) = pool.take_aside(self.uses, last)?;
         let shared = Arc::clone(&idle.connection.shared);
-        pool.used.insert(self.next_id, Arc::clone(&shared));
-        Some((Slot { id: self.next_id, shared, policy: None }, idle))
+        Some((Slot { id, shared, policy: None }, idle))
     }
     /// Puts it back where it was, unless it or its server is out of use.
     pub fn put_back(&mut self, slot: &Slot, idle: Idle<T>, trash: &mut Trash<T>) {
-        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
-        let max = server.map_or(0, |server| server.row.max_connections) as usize;
-        let status = server.map(|server| server.status);
-        let usable = !self.closed && status == Some(ServerStatus::Online);
+        let (usable, max) = self.capacity(slot);
         let Some(pool) = self.pool(slot) else { return trash.push(idle.connection) };
-        pool.used.remove(&slot.id);
-        if !usable || slot.shared.is_retired() || pool.held() >= max {
+        if !usable || slot.shared.is_retired() || pool.held() > max {
+            pool.discard(slot.id);
             trash.push(idle.connection);
+            self.forget_gone(slot);
         } else {
-            let at = pool.free.partition_point(|other| other.since <= idle.since);
-            pool.free.insert(at, idle);
+            pool.put_back(slot.id, idle);
         }
-        self.forget_gone(status);
     }
-    /// Gives a connection back. It goes to the free list unless it or its server is out of use, or `keep` says otherwise.
+    /// Gives a connection back. It goes to the free ones unless it or its server is out of use, or `keep` says otherwise.
     pub fn release(
         &mut self,
         slot: &Slot,
@@ -435,36 +318,38 @@ impl<T> Inner<T> {
         keep: Keep,
         trash: &mut Trash<T>,
     ) {
-        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
-        let max = server.map_or(0, |server| server.row.max_connections) as usize;
         let said = self.hostgroups.policy(slot.shared.hostgroup).map(|policy| policy.free_pct);
         let free_pct = if keep.awaited { 100 } else { said.unwrap_or(keep.free_pct) };
-        let status = server.map(|server| server.status);
-        let usable = !self.closed && status == Some(ServerStatus::Online);
+        let (usable, max) = self.capacity(slot);
         let Some(pool) = self.pool(slot) else { return trash.push(connection) };
-        pool.used.remove(&slot.id);
         let too_old =
             !keep.max_age.is_zero() && now.saturating_duration_since(connection.opened) > keep.max_age;
-        if !usable || too_old || slot.shared.is_retired() || pool.held() >= max {
+        if !usable || too_old || slot.shared.is_retired() || pool.held() > max {
+            pool.discard(slot.id);
             trash.push(connection);
-        } else {
-            connection.usage.returned += 1;
-            pool.free.push_back(Idle { connection, since: now, pinged: None, last: slot.id });
-            let allowed = (max.saturating_mul(free_pct as usize) / 100).max(1);
-            if pool.free.len() > allowed {
-                trash.extend(pool.free.pop_front().map(|oldest| oldest.connection));
-            }
-            self.totals.returned += 1;
+            return self.forget_gone(slot);
         }
-        self.forget_gone(status);
+        connection.usage.returned += 1;
+        pool.put(Idle { connection, since: now, pinged: None, last: slot.id });
+        let allowed = (max.saturating_mul(free_pct as usize) / 100).max(1);
+        if pool.free() > allowed {
+            trash.extend(pool.take_oldest());
+        }
+        self.totals.returned += 1;
+    }
+    /// Whether the server of a slot may be used, and how many connections it may have.
+    fn capacity(&self, slot: &Slot) -> (bool, usize) {
+        let Some(server) = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint) else {
+            return (false, 0);
+        };
+        (!self.closed && server.status == ServerStatus::Online, server.row.max_connections as usize)
     }
     /// Gives up a slot whose connection is gone or never came to be.
     pub fn discard(&mut self, slot: &Slot) {
         if let Some(pool) = self.pool(slot) {
-            pool.used.remove(&slot.id);
+            pool.discard(slot.id);
         }
-        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
-        self.forget_gone(server.map(|server| server.status));
+        self.forget_gone(slot);
     }
     /// Retires every connection of an endpoint, in one hostgroup or in all.
     pub fn drain(&mut self, hostgroup: Option<HostgroupId>, endpoint: &Endpoint, trash: &mut Trash<T>) {
@@ -485,7 +370,7 @@ impl<T> Inner<T> {
     ) -> (Vec<Arc<Shared>>, bool) {
         let (hostgroups, new) = self.hostgroups.shun_unresponsive(endpoint, now);
         let pools = hostgroups.iter().filter_map(|id| self.pools.get(id)?.get(endpoint));
-        let used = pools.flat_map(|pool| pool.used.values().map(Arc::clone)).collect();
+        let used = pools.flat_map(ServerPool::in_use).map(Arc::clone).collect();
         self.sweep(trash);
         (used, new)
     }
@@ -512,7 +397,7 @@ impl<T> Inner<T> {
                 match hostgroups.server(*id, endpoint).map(|server| server.status) {
                     Some(ServerStatus::Online) => {}
                     None | Some(ServerStatus::OfflineHard | ServerStatus::ShunnedAwsBgd) => pool.drain(trash),
-                    Some(_) => trash.extend(pool.free.drain(..).map(|idle| idle.connection)),
+                    Some(_) => pool.empty(trash),
                 }
             }
         }
@@ -528,7 +413,7 @@ impl<T> Inner<T> {
             pools.retain(|endpoint, pool| {
                 let stays = pool.held() > 0 || hostgroups.server(*id, endpoint).is_some();
                 if !stays {
-                    totals.add(pool.counters.traffic());
+                    totals.add(pool.traffic());
                     *given_out.entry(*id).or_default() += pool.given_out;
                 }
                 stays
@@ -537,18 +422,21 @@ impl<T> Inner<T> {
         });
         self.throttle.retain(|id| self.pools.contains_key(&id));
     }
-    /// Forgets the servers that are gone, if one of that status may be one of them.
-    fn forget_gone(&mut self, status: Option<ServerStatus>) {
-        if matches!(status, None | Some(ServerStatus::OfflineHard)) {
+    /// A connection of the slot's server is gone; so are servers now that were there only for their connections.
+    #[cold]
+    fn forget_gone(&mut self, slot: &Slot) {
+        let server = self.hostgroups.server(slot.shared.hostgroup, &slot.shared.endpoint);
+        if server.is_none_or(|server| server.status == ServerStatus::OfflineHard) {
             self.purge();
         }
     }
     /// What has happened so far.
     pub fn totals(&self) -> Totals {
-        let mut totals = Totals { done: self.work.done(), ..self.totals };
+        let mut totals = self.totals;
+        totals.done = self.work.done(totals.done.executed);
         for pool in self.pools.values().flat_map(BTreeMap::values) {
             totals.held += pool.held() as u64;
-            totals.add(pool.counters.traffic());
+            totals.add(pool.traffic());
         }
         totals
     }
@@ -563,7 +451,7 @@ impl<T> Inner<T> {
         pools
             .flat_map(|pool| {
                 pool.drain(trash);
-                pool.used.values().map(Arc::clone)
+                pool.in_use().map(Arc::clone)
             })
             .collect()
     }

@@ -21,7 +21,7 @@ pub fn start_keeper(backends: Arc<Backends>) -> io::Result<Periodic> {
 impl Backends {
     /// Pings the free connections that nobody has used for mysql-ping_interval_server_msec, one after the other; each counts as used
     /// meanwhile. One that does not answer within mysql-ping_timeout_server is closed, and the server's others wait for the next round.
-    pub fn ping_free(self: &Arc<Self>, now: Instant) {
+    pub fn ping_free(&self, now: Instant) {
         let variables = self.config.variables();
         let (interval, timeout) = (variables.ping_interval_server, variables.ping_timeout_server);
         drop(variables);
@@ -35,7 +35,7 @@ impl Backends {
             let Some((slot, mut idle)) = self.inner.lock().take_to_ping(hostgroup, &endpoint, id) else {
                 continue;
             };
-            let place = Place::new(Arc::clone(self), slot);
+            let place = Place::new(self, slot);
             let backend = &mut idle.connection.transport;
             match backend.simple(Command::COM_PING, b"", Instant::now() + timeout) {
                 Ok(()) => place.give_back_pinged(idle),
@@ -50,8 +50,8 @@ impl Backends {
     }
 }
 
-impl Place {
-    fn give_back_pinged(mut self, mut idle: super::inner::Idle<wire::backend::Backend>) {
+impl Place<'_> {
+    fn give_back_pinged(mut self, mut idle: super::server_pool::Idle<wire::backend::Backend>) {
         idle.pinged = Some(Instant::now());
         let mut trash = Vec::new();
         self.backends().inner.lock().put_back(&self.slot, idle, &mut trash);

@@ -1,11 +1,12 @@
 //! Guards: a place in the used map, and a connection that holds one.
 
 use super::Backends;
-use super::connection::{Connection, Served, Shared, Usage};
+use super::connection::{Connection, Served, Shared};
 use super::identity::Identity;
 use super::inner::{Connected, Keep, Slot};
 use super::peer::Peer;
 use super::profile::{Profile, Want};
+use super::server_pool::SlotId;
 use super::statement_cache::{Caller, StatementCache};
 use super::statements::StatementText;
 use super::variables;
@@ -33,18 +34,18 @@ pub(super) enum Blame {
 pub(super) struct Closed;
 
 /// A place among the used connections of a server, given up when dropped.
-pub(super) struct Place {
-    backends: Arc<Backends>,
+pub(super) struct Place<'a> {
+    backends: &'a Backends,
     pub(super) slot: Slot,
     pub(super) given_back: bool,
 }
 
-impl Place {
-    pub(super) fn new(backends: Arc<Backends>, slot: Slot) -> Self {
+impl<'a> Place<'a> {
+    pub(super) fn new(backends: &'a Backends, slot: Slot) -> Self {
         Self { backends, slot, given_back: false }
     }
-    pub(super) fn backends(&self) -> &Backends {
-        &self.backends
+    pub(super) fn backends(&self) -> &'a Backends {
+        self.backends
     }
     /// Counts a connection that was opened. An error if the pool was closed meanwhile.
     pub(super) fn connected(&self) -> Result<(), Closed> {
@@ -67,7 +68,7 @@ impl Place {
         let shunned =
             self.backends.inner.lock().failed(&self.slot, blame == Blame::Server, now, limit, &mut trash);
         super::quit_all(trash);
-        let Shared { endpoint, hostgroup, counters, .. } = &*self.slot.shared;
+        let Shared { endpoint, hostgroup, warnings, .. } = &*self.slot.shared;
         if shunned {
             log::warn!(
                 "{endpoint} is shunned for up to {} s: it could not be connected to, the last time because: {reason}",
@@ -76,7 +77,7 @@ impl Place {
         } else if blame == Blame::User {
             log::debug!("{endpoint} refused a login for hostgroup {hostgroup}: {reason}");
         } else {
-            let level = counters.failure_level(now);
+            let level = warnings.level(now);
             log::log!(level, "cannot connect to {endpoint} for hostgroup {hostgroup}: {reason}");
         }
     }
@@ -94,7 +95,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
         if !self.given_back {
             self.backends.inner.lock().discard(&self.slot);
@@ -104,14 +105,14 @@ impl Drop for Place {
 }
 
 /// A backend connection in a session's hands. Dropped, it is closed: only [`Lease::release`] puts it back.
-pub struct Lease {
+pub struct Lease<'a> {
     // Closed before its place is given up, so that max_connections holds at the server too.
     connection: Box<Connection<Backend>>,
-    place: Place,
+    place: Place<'a>,
 }
 
-impl Lease {
-    pub(super) fn new(connection: Box<Connection<Backend>>, place: Place) -> Self {
+impl<'a> Lease<'a> {
+    pub(super) fn new(connection: Box<Connection<Backend>>, place: Place<'a>) -> Self {
         Self { connection, place }
     }
     /// Whether the server has kept silent since its last answer, as it must.
@@ -148,7 +149,7 @@ impl Lease {
     }
     /// Logs that the server was lost with a statement.
     pub fn log_loss(&self, when: &str, error: &WireError) {
-        let level = self.connection.shared.counters.failure_level(Instant::now());
+        let level = self.connection.shared.warnings.level(Instant::now());
         log::log!(level, "lost the connection to {} {when}: {error}", self.server());
     }
     /// Whether sessions may share connections of its hostgroup.
@@ -166,15 +167,10 @@ impl Lease {
     }
     /// Counts one command and its answer, in bytes.
     pub fn count(&mut self, command: Command, sent: u64, received: u64) {
-        let Connection { usage: Usage { traffic, .. }, shared, .. } = &mut *self.connection;
-        traffic.queries += 1;
-        traffic.sent += sent;
-        traffic.received += received;
-        shared.counters.count(sent, received);
-        shared.work.sent(command);
+        self.connection.shared.count(command, sent, received);
     }
     /// The id it is used under: by it the same connection can be had again ([`Backends::reclaim`]).
-    pub fn id(&self) -> u64 {
+    pub fn id(&self) -> SlotId {
         self.place.slot.id
     }
     /// Hostgroup it belongs to.
@@ -186,6 +182,16 @@ impl Lease {
         if !Arc::ptr_eq(&self.connection.profile, profile) {
             self.connection.profile = Arc::clone(profile);
         }
+    }
+    /// Whether it can be used as it is: it carries what is wanted, and nothing that another session may have left. `unshared`: not even
+    /// what their statements do not tell of.
+    #[inline]
+    pub fn is_ready(&self, want: &Want, unshared: bool) -> bool {
+        self.touched_by().is_none_or(|session| session == want.session)
+            && !(unshared && self.has_served_others(want.session))
+            && Arc::ptr_eq(&self.connection.profile, &want.profile)
+            && self.connection.schemas == self.place.backends().schema_changes()
+            && !self.is_retired()
     }
     /// Brings the connection from what it carries to what is wanted, in one round trip at most. After `WireError::Sql` it
     /// can still be used.

@@ -3,9 +3,9 @@
 //! One lock holds placement and pools together, so that choosing a server and taking its connection is one step.
 //! No IO happens under it: connections are opened, reset and closed outside.
 //!
-//! A connection is in exactly one place: the free list of its server, or the hands of a session (a [`Lease`], or a [`Ticket`]
-//! while it is being opened), which a map of used slots mirrors. Retiring marks the part that slot and
-//! connection share, from the ticket on, so that no path brings a retired connection back into a free list.
+//! A connection is in exactly one place: in its own among those of its server, where it is free, or in the hands of a session (a
+//! [`Lease`], or a [`Ticket`] while it is being opened), and then its own place is kept for it. Retiring marks the part that slot and
+//! connection share, from the ticket on, so that no path makes a retired connection free again.
 
 mod connection;
 mod figures;
@@ -18,11 +18,13 @@ mod names;
 mod open;
 mod peer;
 mod profile;
+mod server_pool;
 mod statement_cache;
 mod statements;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod totals;
 mod variables;
 mod waiters;
 mod work;
@@ -30,20 +32,23 @@ mod work;
 pub use figures::{HostgroupFigures, ServerFigures};
 pub use free::FreeConnection;
 pub use identity::Identity;
-pub use inner::{Refusal, Totals};
+pub use inner::Refusal;
 pub use keeper::start_keeper;
 pub use lease::Lease;
 pub use open::{OpenError, Ticket};
 pub use peer::{Peer, Target};
 pub use profile::{Profile, Want};
+pub use server_pool::SlotId;
 pub use statement_cache::Caller;
 pub use statements::{StatementText, StatementTexts};
+pub use totals::Totals;
 pub use variables::{CHARACTER_SETS, is_restorable, literal};
 pub use waiters::Waiter;
 
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, Unavailable, shun_time};
+use admin::Variables;
 use connection::{Trash, WARNING_INTERVAL};
 use inner::{Acquired, Inner, Opening, Terms};
 use lease::Place;
@@ -73,11 +78,11 @@ pub struct Backends {
 }
 
 /// What a session may use.
-pub enum Offer {
+pub enum Offer<'a> {
     /// A connection, perhaps still to be [prepared](Lease::prepare).
-    Ready(Lease),
+    Ready(Lease<'a>),
     /// The right to open one.
-    Open(Ticket),
+    Open(Ticket<'a>),
 }
 
 impl Backends {
@@ -108,18 +113,19 @@ impl Backends {
     pub fn updates(&self) -> u64 {
         self.updates.load(Ordering::Acquire)
     }
-    /// Takes a connection of a hostgroup that fits `want`, or the right to open one. A connection is looked at before it is given
-    /// out, unless it was idle for less than `trusted`.
+    /// Takes a connection of a hostgroup that fits `want`, or the right to open one, as `limits` allow. A connection is looked at
+    /// before it is given out, unless it was idle for less than `trusted`.
     pub fn lease(
-        self: &Arc<Self>,
+        &self,
         hostgroup: HostgroupId,
         want: &Want,
+        limits: &Variables,
         now: Instant,
         trusted: Duration,
-    ) -> Result<Offer, Refusal> {
+    ) -> Result<Offer<'_>, Refusal> {
         loop {
             let mut trash = Vec::new();
-            let terms = Terms { now, random: fastrand::u64(..), opening: self.opening() };
+            let terms = Terms { now, random: fastrand::u64(..), opening: Opening::by(limits) };
             let recovery = || self.recovery();
             let acquired = self.inner.lock().acquire(hostgroup, want, terms, recovery, &mut trash);
             quit_all(trash);
@@ -129,10 +135,10 @@ impl Backends {
             }
             match acquired? {
                 Acquired::Open(slot, transport) => {
-                    return Ok(Offer::Open(Ticket::new(Place::new(Arc::clone(self), slot), transport)));
+                    return Ok(Offer::Open(Ticket::new(Place::new(self, slot), transport)));
                 }
                 Acquired::Reuse(slot, connection, idle) => {
-                    let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
+                    let lease = Lease::new(connection, Place::new(self, slot));
                     if idle < trusted || lease.is_quiet() {
                         return Ok(Offer::Ready(lease));
                     }
@@ -141,9 +147,9 @@ impl Backends {
         }
     }
     /// Takes the connection that was last used under this id ([`Lease::id`]), if nobody has used it since.
-    pub fn reclaim(self: &Arc<Self>, hostgroup: HostgroupId, id: u64) -> Option<Lease> {
+    pub fn reclaim(&self, hostgroup: HostgroupId, id: SlotId) -> Option<Lease<'_>> {
         let (slot, connection) = self.inner.lock().reclaim(hostgroup, id)?;
-        let lease = Lease::new(connection, Place::new(Arc::clone(self), slot));
+        let lease = Lease::new(connection, Place::new(self, slot));
         lease.is_quiet().then_some(lease)
     }
     /// Notes that a statement has changed a schema itself, or made it anew.
@@ -200,14 +206,6 @@ impl Backends {
         Recovery {
             pause: shun_time(variables.shun_recovery_time, variables.connect_timeout_server_max),
             everywhere: variables.unshun_algorithm == 1,
-        }
-    }
-    /// When connections are opened.
-    fn opening(&self) -> Opening {
-        let variables = self.config.variables();
-        Opening {
-            warm_pct: if variables.connection_warming { variables.free_connections_pct } else { 0 },
-            per_second: variables.throttle_connections_per_sec,
         }
     }
     fn warn_of_nobody(&self, hostgroup: HostgroupId, why: Unavailable, now: Instant) {
@@ -289,7 +287,15 @@ impl Backends {
 }
 
 /// Closes connections politely. Their sockets' send buffers are empty, so this does not block.
+#[inline]
 fn quit_all(connections: Trash<Backend>) {
+    if !connections.is_empty() {
+        quit_each(connections);
+    }
+}
+
+#[cold]
+fn quit_each(connections: Trash<Backend>) {
     for mut connection in connections {
         connection.transport.quit();
     }

@@ -30,8 +30,8 @@ const USER_ERRORS: [u16; 8] = [1044, 1045, 1049, 1130, 1203, 1226, 1698, 1862];
 pub const ATTRIBUTES: &[(&str, &str)] = &[("program_name", concat!("pointsman ", env!("CARGO_PKG_VERSION")))];
 
 /// The right to open one connection. Counted as used from its making; given up when dropped.
-pub struct Ticket {
-    place: Place,
+pub struct Ticket<'a> {
+    place: Place<'a>,
     transport: Transport,
 }
 
@@ -46,12 +46,12 @@ pub struct OpenError {
     pub retry: bool,
 }
 
-impl Ticket {
-    pub(super) fn new(place: Place, transport: Transport) -> Self {
+impl<'a> Ticket<'a> {
+    pub(super) fn new(place: Place<'a>, transport: Transport) -> Self {
         Self { place, transport }
     }
     /// Opens the connection by `deadline`. A drain since the ticket was issued retires it at birth.
-    pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease, OpenError> {
+    pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease<'a>, OpenError> {
         let tls = match self.tls(&want.identity.user) {
             Ok(tls) => tls,
             Err(error) => return Err(self.misconfigured(&error)),
@@ -105,7 +105,7 @@ impl Ticket {
         want: &Want,
         tls: Option<ClientTls>,
         deadline: Instant,
-    ) -> Result<Lease, OpenError> {
+    ) -> Result<Lease<'a>, OpenError> {
         let collation = want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into());
         let profile = Profile::login(want.profile.schema.as_deref(), collation);
         let init_connect = self.init_connect();

@@ -2,6 +2,7 @@
 
 use super::identity::Identity;
 use super::names::{Names, Server};
+use super::server_pool::SlotId;
 use super::variables::{CHARACTER_SETS, OF_TEXTS, twin};
 use std::sync::Arc;
 use std::time::Instant;
@@ -207,7 +208,7 @@ pub struct Want {
     /// The state that the next statement leads to: a connection that has it already does as well.
     pub ahead: Option<Arc<Profile>>,
     /// The slot the session used last. Its connection is preferred: the threads at both ends know each other's processor.
-    pub last: Option<u64>,
+    pub last: Option<SlotId>,
     /// Who asks: what that session may have left itself on a connection may stay there.
     pub session: u64,
 }

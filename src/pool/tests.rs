@@ -314,13 +314,15 @@ fn rows_count_traffic_and_the_most_used_at_once() {
     let mut pool = Fixture::new(10);
     let a = want("a", None);
     let (one, two) = (pool.open(&a, 1), pool.open(&a, 2));
-    one.0.shared.counters.count(100, 1000);
-    two.0.shared.counters.count(1, 2);
+    one.0.shared.count(wire::Command::COM_QUERY, 100, 1000);
+    two.0.shared.count(wire::Command::COM_QUERY, 1, 2);
     pool.release(one);
     pool.release(two);
     let numbers: Vec<_> = pool.rows()[0][4..].to_vec();
     let expected = [0, 2, 2, 0, 2, 2, 0, 101, 1002, 0].map(Value::Int);
     assert_eq!(numbers, expected);
+    pool.inner.drain(None, &db(), &mut pool.trash);
+    assert_eq!(pool.rows()[0][9..], expected[5..], "connections that are gone have been there");
     assert_eq!(pool.rows().len(), 2, "servers without connections are shown too");
 }
 
@@ -329,12 +331,12 @@ fn a_reset_counts_servers_anew_and_keeps_the_totals() {
     let mut pool = Fixture::new(10);
     let a = want("a", None);
     let (one, two) = (pool.open(&a, 1), pool.open(&a, 2));
-    one.0.shared.counters.count(100, 1000);
+    one.0.shared.count(wire::Command::COM_QUERY, 100, 1000);
     pool.inner.failed(&two.0, false, pool.now, 3, &mut Vec::new());
     pool.release(one);
     pool.inner.reset_servers();
     assert_eq!(pool.rows()[0][4..], [1, 1, 0, 0, 1, 0, 0, 0, 0, 0].map(Value::Int));
-    two.0.shared.counters.count(1, 2);
+    two.0.shared.count(wire::Command::COM_QUERY, 1, 2);
     assert_eq!(pool.rows()[0][9..13], [1, 0, 1, 2].map(Value::Int));
     let totals = pool.inner.totals();
     assert_eq!((totals.sent, totals.received, totals.opened, totals.failed), (101, 1002, 2, 1));

@@ -1,4 +1,4 @@
-//! What is counted on connections of all pools together.
+//! What is counted on connections of all pools together, but for what every statement adds to: that connections count.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::Command;
@@ -11,7 +11,6 @@ pub struct Work {
     resets: AtomicU64,
     schemas: AtomicU64,
     prepared: AtomicU64,
-    executed: AtomicU64,
     statements_closed: AtomicU64,
 }
 
@@ -43,7 +42,6 @@ impl Work {
             Command::COM_RESET_CONNECTION => add(&self.resets),
             Command::COM_INIT_DB => add(&self.schemas),
             Command::COM_STMT_PREPARE => add(&self.prepared),
-            Command::COM_STMT_EXECUTE => add(&self.executed),
             _ => {}
         }
     }
@@ -55,15 +53,15 @@ impl Work {
     pub fn statement_closed(&self) {
         add(&self.statements_closed);
     }
-    /// What has been done so far.
-    pub fn done(&self) -> Done {
+    /// What has been done so far; what was `executed` is counted by connections.
+    pub fn done(&self, executed: u64) -> Done {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Done {
             closed: read(&self.closed),
             resets: read(&self.resets),
             schemas: read(&self.schemas),
             prepared: read(&self.prepared),
-            executed: read(&self.executed),
+            executed,
             statements_closed: read(&self.statements_closed),
         }
     }

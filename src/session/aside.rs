@@ -7,13 +7,13 @@ use crate::pool::Lease;
 use wire::StatusFlags;
 
 /// A lease put aside for one statement that goes elsewhere.
-pub struct Parked {
-    lease: Lease,
+pub struct Parked<'a> {
+    lease: Lease<'a>,
     hold: Hold,
     status: StatusFlags,
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
     /// Gives up or puts aside a connection of another hostgroup than the next statement's, if the session may part with it.
     /// A transaction whose user is not transaction_persistent is put aside for that one statement. Without multiplexing the
     /// session keeps a connection to each hostgroup that it uses.
@@ -45,7 +45,7 @@ impl Session<'_> {
         (self.lease, self.hold, self.status) = (Some(lease), hold, status);
     }
     /// The connection that was kept to the statement's hostgroup, if it still serves. What the session has set since is not on it.
-    pub(super) fn take_kept(&mut self) -> Option<Lease> {
+    pub(super) fn take_kept(&mut self) -> Option<Lease<'a>> {
         let at = self.kept.iter().position(|lease| lease.hostgroup() == self.hostgroup)?;
         Some(self.kept.swap_remove(at)).filter(|lease| !lease.is_retired() && lease.is_quiet())
     }

@@ -35,6 +35,10 @@ pub fn asked(sql: &[u8]) -> Option<(Asked, String)> {
     text.space();
     text.word("SELECT")?;
     text.needed_space()?;
+    // A SELECT of anything else mostly ends here.
+    if !matches!(text.0, [b'@', b'@', ..] | [b'v' | b'V', b'e' | b'E', ..] | [b'c' | b'C', b'o' | b'O', ..]) {
+        return None;
+    }
     let start = text.0;
     let asked = if text.take(b"@@") {
         text.word("VERSION")?;

@@ -120,6 +120,9 @@ impl Session<'_> {
         let profile = &self.want.profile;
         let changed = self.idle_limit.follow(profile, &self.socket);
         let in_transaction = self.status.intersects(TRANSACTION);
+        if self.lease.is_none() {
+            self.registered.entry.runs_nowhere();
+        }
         self.registered.entry.finish(now, |activity| {
             if changed {
                 activity.schema.clone_from(&profile.schema);
@@ -127,9 +130,6 @@ impl Session<'_> {
             activity.status = self.status;
             activity.traffic = traffic;
             activity.transaction = in_transaction.then(|| activity.transaction.unwrap_or(now));
-            if self.lease.is_none() {
-                activity.peer = None;
-            }
             activity.hold.follow(&self.hold);
         });
     }

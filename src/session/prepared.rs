@@ -243,7 +243,7 @@ impl Session<'_> {
     }
 }
 
-fn write_as(lease: &mut Lease, id: u32, call: &Call<'_>, types: &[u8]) -> Result<u64, WireError> {
+fn write_as(lease: &mut Lease<'_>, id: u32, call: &Call<'_>, types: &[u8]) -> Result<u64, WireError> {
     let mut with = Vec::new();
     lease.queue_closes();
     let backend = lease.backend();

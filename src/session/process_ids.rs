@@ -27,7 +27,7 @@ impl Session<'_> {
         let mut ids: Vec<_> = entries
             .iter()
             .filter_map(|entry| {
-                let peer = entry.activity().peer.clone()?;
+                let peer = entry.server(&entry.activity()).cloned()?;
                 (peer.endpoint == *lease.endpoint()).then(|| of(&peer, entry.id))
             })
             .collect();

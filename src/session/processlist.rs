@@ -5,8 +5,9 @@ use super::registry::{Activity, Entry, Registry};
 use super::state::TRANSACTION;
 use crate::config::Config;
 use crate::json;
-use crate::pool::{Backends, StatementTexts};
+use crate::pool::{Backends, Peer, StatementTexts};
 use admin::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wire::Command;
@@ -21,7 +22,7 @@ fn row(entry: &Entry, now: Instant) -> Vec<Value> {
     let activity = entry.activity();
     let text = |text: &str| Value::Text(text.to_owned());
     let optional = |text: Option<String>| text.map_or(Value::Null, Value::Text);
-    let peer = activity.peer.as_ref();
+    let peer = entry.server(&activity);
     let local = peer.map(|peer| peer.local);
     let endpoint = peer.map(|peer| &peer.endpoint);
     let info = activity.statement().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
@@ -37,19 +38,19 @@ fn row(entry: &Entry, now: Instant) -> Vec<Value> {
         local.map_or(Value::Null, |local| Value::Int(local.port().into())),
         optional(endpoint.map(|endpoint| endpoint.host.to_string())),
         endpoint.map_or(Value::Null, |endpoint| Value::Int(endpoint.port.into())),
-        text(command_name(&activity)),
+        text(command_name(&activity, peer)),
         Value::Int(millis(now.saturating_duration_since(activity.since))),
         optional(info),
         Value::Int(activity.status.bits().into()),
-        optional(extended(&activity)),
+        optional(extended(&activity, peer)),
     ]
 }
 
 /// The command's name, as servers' process lists have it.
-fn command_name(activity: &Activity) -> &'static str {
+fn command_name(activity: &Activity, peer: Option<&Arc<Peer>>) -> &'static str {
     match activity.command {
         None => "Sleep",
-        Some(Command::COM_QUERY) if activity.peer.is_none() => "Connect",
+        Some(Command::COM_QUERY) if peer.is_none() => "Connect",
         Some(Command::COM_QUERY) => "Query",
         Some(Command::COM_INIT_DB) => "Init DB",
         Some(Command::COM_FIELD_LIST) => "Field List",
@@ -71,8 +72,8 @@ fn command_name(activity: &Activity) -> &'static str {
 }
 
 /// A JSON object: the server's id of the connection in the session's hands and, between statements, why it is kept.
-fn extended(activity: &Activity) -> Option<String> {
-    let peer = activity.peer.as_ref()?;
+fn extended(activity: &Activity, peer: Option<&Arc<Peer>>) -> Option<String> {
+    let peer = peer?;
     let mut held = Vec::new();
     if activity.status.intersects(TRANSACTION) {
         held.push("transaction".to_owned());

@@ -121,8 +121,8 @@ pub struct Activity {
     pub command: Option<Command>,
     /// Since when it does so.
     pub since: Instant,
-    /// The server connection in its hands.
-    pub peer: Option<Arc<Peer>>,
+    /// The server connection that is in its hands, or was last ([`Entry::server`]).
+    peer: Option<Arc<Peer>>,
     /// Why it keeps that between statements.
     pub hold: Hold,
     /// Status flags of the last answer.
@@ -160,6 +160,9 @@ pub struct Entry {
     pub thread: u32,
     socket: Socket,
     activity: Mutex<Activity>,
+    /// Whether the session has that server connection in its hands. A flag of its own, so that a session that comes back to the same
+    /// connection need not lock.
+    on_server: AtomicBool,
     /// Whether there is word in the entry, so that the relay need not lock it to see that there is none.
     called: AtomicBool,
 }
@@ -187,13 +190,22 @@ impl Entry {
         activity.text.clear();
         activity.text.extend_from_slice(text.get(..SHOWN).unwrap_or(text));
     }
-    /// The command was given to a server.
-    pub fn runs_on(&self, peer: &Arc<Peer>, hostgroup: HostgroupId) {
-        let mut activity = self.activity.lock();
-        activity.hostgroup = hostgroup;
-        if activity.peer.as_ref().is_none_or(|known| !Arc::ptr_eq(known, peer)) {
+    /// The server connection in the session's hands.
+    pub fn server<'a>(&self, activity: &'a Activity) -> Option<&'a Arc<Peer>> {
+        activity.peer.as_ref().filter(|_| self.on_server.load(Ordering::Acquire))
+    }
+    /// The command was given to a server. `same`: to the one that the last command was given to.
+    pub fn runs_on(&self, peer: &Arc<Peer>, same: bool) {
+        if !same {
+            let mut activity = self.activity.lock();
+            activity.hostgroup = peer.hostgroup;
             activity.peer = Some(Arc::clone(peer));
         }
+        self.on_server.store(true, Ordering::Release);
+    }
+    /// The session has no server connection any more.
+    pub fn runs_nowhere(&self) {
+        self.on_server.store(false, Ordering::Release);
     }
     /// The command has ended; `update` says what is so from now on. A KILL QUERY that came too late is forgotten.
     pub fn finish(&self, now: Instant, update: impl FnOnce(&mut Activity)) {
@@ -207,9 +219,8 @@ impl Entry {
     }
     /// The session has given its server connection back without a command.
     pub fn released(&self) {
-        let mut activity = self.activity.lock();
-        activity.peer = None;
-        activity.hold = Hold::default();
+        self.runs_nowhere();
+        self.activity.lock().hold = Hold::default();
     }
     /// What the session's thread is asked to do, if anything; asked once for a statement.
     pub fn call(&self) -> Option<Call> {
@@ -337,8 +348,15 @@ impl Registry {
             ending: None,
             kill_query: false,
         };
-        let (activity, called) = (Mutex::new(activity), AtomicBool::new(false));
-        let entry = Arc::new(Entry { id, client, thread: thread_number(), socket, activity, called });
+        let entry = Arc::new(Entry {
+            id,
+            client,
+            thread: thread_number(),
+            socket,
+            activity: Mutex::new(activity),
+            on_server: AtomicBool::new(false),
+            called: AtomicBool::new(false),
+        });
         let mut table = self.table.lock();
         table.enter(user, max_connections).inspect_err(|_| count(&self.counters.refused_users))?;
         table.entries.insert(id, Arc::clone(&entry));

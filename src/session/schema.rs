@@ -88,19 +88,21 @@ impl Sessions {
         }
     }
     /// One attempt without a wait for other sessions. `None`: nobody can say.
-    fn open(&self, hostgroup: HostgroupId, want: &Want) -> Option<Result<Lease, SqlError>> {
-        let deadline = Instant::now() + self.config.variables().connect_timeout_server;
-        let mut lease = match self.backends.lease(hostgroup, want, Instant::now(), TRUSTED_IDLE).ok()? {
-            Offer::Ready(lease) => lease,
-            Offer::Open(ticket) => match ticket.open(want, deadline) {
-                Ok(lease) => lease,
-                Err(failed) => return Some(Err(failed.error)),
-            },
-        };
+    fn open(&self, hostgroup: HostgroupId, want: &Want) -> Option<Result<Lease<'_>, SqlError>> {
+        let limits = self.config.kept_variables();
+        let deadline = Instant::now() + limits.connect_timeout_server;
+        let mut lease =
+            match self.backends.lease(hostgroup, want, &limits, Instant::now(), TRUSTED_IDLE).ok()? {
+                Offer::Ready(lease) => lease,
+                Offer::Open(ticket) => match ticket.open(want, deadline) {
+                    Ok(lease) => lease,
+                    Err(failed) => return Some(Err(failed.error)),
+                },
+            };
         match lease.prepare(want, || deadline) {
             Ok(()) => Some(Ok(lease)),
             Err(WireError::Sql(error)) => {
-                lease.release(Instant::now(), &self.config.variables());
+                lease.release(Instant::now(), &limits);
                 Some(Err(error))
             }
             Err(_) => None,

@@ -32,7 +32,7 @@ use super::unseen::Complaints;
 use super::wait::{Asker, Failure, Patience, acquire, readable_within};
 use crate::config::{Kept, User};
 use crate::hostgroups::HostgroupId;
-use crate::pool::{Lease, Profile, TRUSTED_IDLE, Want};
+use crate::pool::{Lease, Peer, Profile, SlotId, TRUSTED_IDLE, Want};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ pub enum Message<'a> {
 /// What the session knows of the connection that it gave back last.
 pub struct Released {
     /// The id it was used under.
-    pub id: u64,
+    pub id: SlotId,
     /// The hold it had: of it, what holds nothing.
     pub hold: Hold,
     /// ROW_COUNT() there is what a statement of our own has left.
@@ -138,13 +138,15 @@ pub struct Session<'a> {
     pub(super) want: Want,
     /// Collation id of the login, which a reset goes back to.
     pub(super) collation: u16,
-    pub(super) lease: Option<Lease>,
+    pub(super) lease: Option<Lease<'a>>,
     pub(super) hold: Hold,
     /// Boxed because it is rare, and the session is on its thread's stack.
-    pub(super) parked: Option<Box<Parked>>,
+    pub(super) parked: Option<Box<Parked<'a>>>,
     /// With multiplexing off, connections to other hostgroups, one to each.
-    pub(super) kept: Vec<Lease>,
+    pub(super) kept: Vec<Lease<'a>>,
     pub(super) released: Option<Released>,
+    /// The server's end of the last connection, which the session's entry shows.
+    pub(super) shown: Option<Arc<Peer>>,
     pub(super) status: StatusFlags,
     pub(super) insert_id: u64,
     pub(super) capabilities: CapabilityFlags,
@@ -202,6 +204,7 @@ impl<'a> Session<'a> {
             parked: None,
             kept: Vec::new(),
             released: None,
+            shown: None,
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             insert_id: 0,
             capabilities,
@@ -261,7 +264,11 @@ impl<'a> Session<'a> {
             self.hostgroup = lease.hostgroup();
         }
         if let Some(peer) = self.lease.as_ref().and_then(Lease::peer) {
-            self.registered.entry.runs_on(peer, self.hostgroup);
+            let same = self.shown.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, peer));
+            self.registered.entry.runs_on(peer, same);
+            if !same {
+                self.shown = Some(Arc::clone(peer));
+            }
         }
         Ok(())
     }
@@ -309,18 +316,17 @@ impl<'a> Session<'a> {
     /// What a statement wants of its connection. For USE the schema is there already if it exists at all, so that a session whose
     /// schema is gone can leave it; for SET a connection will do where others have set the same.
     fn want_for(&self, effect: &Effect) -> Option<Want> {
-        let Want { identity, profile: now, last, session, .. } = &self.want;
-        let (identity, last, session) = (Arc::clone(identity), *last, *session);
+        let with =
+            |profile: &Arc<Profile>, ahead| Want { profile: Arc::clone(profile), ahead, ..self.want.clone() };
+        let now = &self.want.profile;
         match effect {
             Effect::Use(schema) => {
-                let profile = now.in_schema(Some(Arc::from(schema.as_str())));
-                Some(Want { identity, profile: Arc::new(profile), ahead: None, last, session })
+                Some(with(&Arc::new(now.in_schema(Some(Arc::from(schema.as_str())))), None))
             }
             Effect::Set(setting) if setting.is_constant() && !setting.is_autocommit_on() => {
                 let mut ahead = Profile::clone(now);
                 setting.apply(&mut ahead);
-                let ahead = Some(Arc::new(ahead));
-                Some(Want { identity, profile: Arc::clone(now), ahead, last, session })
+                Some(with(now, Some(Arc::new(ahead))))
             }
             _ => None,
         }
@@ -335,7 +341,7 @@ impl<'a> Session<'a> {
         let reads_there = statement.reads_counts || statement.reads_diagnostics;
         reads_variables && !reads_there && !self.route.ignores_variables
     }
-    fn acquire(&mut self, statement: &Statement, unshared: bool) -> Result<Lease, Step> {
+    fn acquire(&mut self, statement: &Statement, unshared: bool) -> Result<Lease<'a>, Step> {
         let kept = self.take_kept();
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
@@ -390,7 +396,7 @@ impl<'a> Session<'a> {
         if self.lease.is_none() && !self.reclaim(true) {
             return false;
         }
-        let lost = |lease: &Lease| lease.is_retired() || !lease.is_quiet();
+        let lost = |lease: &Lease<'_>| lease.is_retired() || !lease.is_quiet();
         if !self.must_keep() && self.lease.as_ref().is_some_and(lost) {
             self.drop_lease();
         }
@@ -412,7 +418,7 @@ impl<'a> Session<'a> {
             None => {}
         }
     }
-    pub(super) fn part_with(&self, mut lease: Lease, dirty: bool) {
+    pub(super) fn part_with(&self, mut lease: Lease<'_>, dirty: bool) {
         let time = self.shared.config.variables().connect_timeout_server;
         let dirty = dirty || lease.touched_by().is_some();
         if lease.is_retired() || dirty && lease.reset(self.collation, Instant::now() + time).is_err() {

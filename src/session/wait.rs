@@ -54,21 +54,33 @@ pub struct Asker<'a> {
 
 /// Gets a connection of `hostgroup` that carries what `want` says, within mysql-connect_timeout_server_max. `kept`: one
 /// that the session has already, and that serves if what `want` says can be brought to it.
-pub fn acquire(
-    backends: &Arc<Backends>,
+pub fn acquire<'b>(
+    backends: &'b Backends,
     hostgroup: HostgroupId,
     want: &Want,
-    kept: Option<Lease>,
+    kept: Option<Lease<'b>>,
     asker: Asker<'_>,
     patience: Patience<'_>,
-) -> Result<Lease, Failure> {
+) -> Result<Lease<'b>, Failure> {
     let Patience { limits, start, trusted, unshared } = patience;
+    let first = match kept {
+        Some(lease) => Some(Ok(Offer::Ready(lease))),
+        None if backends.is_awaited(hostgroup) => None,
+        None => Some(backends.lease(hostgroup, want, limits, start, trusted)),
+    };
+    let offered = match first {
+        // So it is nearly always.
+        Some(Ok(Offer::Ready(mut lease))) if lease.is_ready(want, unshared) => {
+            lease.serve(want.session);
+            return Ok(lease);
+        }
+        other => other,
+    };
     let deadline = start + limits.connect_timeout_server_max;
     Search {
         backends,
         hostgroup,
         want,
-        kept,
         asker,
         limits,
         start,
@@ -79,14 +91,13 @@ pub fn acquire(
         unavailable: None,
         failures: 0,
     }
-    .run()
+    .run(offered)
 }
 
-struct Search<'a> {
-    backends: &'a Arc<Backends>,
+struct Search<'a, 'b> {
+    backends: &'b Backends,
     hostgroup: HostgroupId,
     want: &'a Want,
-    kept: Option<Lease>,
     asker: Asker<'a>,
     limits: &'a Variables,
     start: Instant,
@@ -99,12 +110,17 @@ struct Search<'a> {
     failures: u32,
 }
 
-impl Search<'_> {
-    fn run(mut self) -> Result<Lease, Failure> {
+impl<'b> Search<'_, 'b> {
+    /// Goes on from what was offered, if something was.
+    #[inline(never)]
+    fn run(mut self, mut offered: Option<Result<Offer<'b>, Refusal>>) -> Result<Lease<'b>, Failure> {
         let mut now = self.start;
         loop {
-            let kept = self.kept.take();
-            if let Some(lease) = kept.map_or_else(|| self.look(now), |lease| Ok(Some(lease)))?
+            let offered = match offered.take() {
+                Some(offered) => offered,
+                None => self.look(now)?,
+            };
+            if let Some(lease) = self.accept(offered)?
                 && let Some(lease) = self.finish(lease)?
             {
                 return Ok(lease);
@@ -115,15 +131,19 @@ impl Search<'_> {
             }
         }
     }
-    /// Takes or opens a connection, or waits for a while. Who comes while others wait for the same hostgroup queues behind them.
-    fn look(&mut self, now: Instant) -> Result<Option<Lease>, Failure> {
+    /// Looks for a connection, when it is this statement's turn. Who comes while others wait for the same hostgroup queues behind them.
+    fn look(&mut self, now: Instant) -> Result<Result<Offer<'b>, Refusal>, Failure> {
         if self.waiter.is_none() && self.backends.is_awaited(self.hostgroup) {
             self.queue_or_wait()?;
         }
         if self.waiter.as_ref().is_some_and(|waiter| !waiter.may_look()) {
             self.pause(LOOK_AGAIN)?;
         }
-        match self.backends.lease(self.hostgroup, self.want, now, self.trusted) {
+        Ok(self.backends.lease(self.hostgroup, self.want, self.limits, now, self.trusted))
+    }
+    /// Takes or opens the connection that was offered, or waits for a while.
+    fn accept(&mut self, offered: Result<Offer<'b>, Refusal>) -> Result<Option<Lease<'b>>, Failure> {
+        match offered {
             Ok(Offer::Ready(lease)) => Ok(Some(lease)),
             Ok(Offer::Open(ticket)) => match ticket.open(self.want, self.one_connect()) {
                 Ok(lease) => Ok(Some(lease)),
@@ -144,7 +164,7 @@ impl Search<'_> {
         }
     }
     /// Makes a connection ready. None if it turned out to be dead, or was retired while it was opened.
-    fn finish(&mut self, mut lease: Lease) -> Result<Option<Lease>, Failure> {
+    fn finish(&mut self, mut lease: Lease<'b>) -> Result<Option<Lease<'b>>, Failure> {
         let session = self.want.session;
         let touched = lease.touched_by().is_some_and(|other| other != session);
         if (touched || self.unshared && lease.has_served_others(session)) && !self.cleaned(&mut lease) {
@@ -176,7 +196,7 @@ impl Search<'_> {
     }
     /// Takes away what another session may have left. A connection that cannot be reset is given up.
     #[cold]
-    fn cleaned(&self, lease: &mut Lease) -> bool {
+    fn cleaned(&self, lease: &mut Lease<'_>) -> bool {
         let collation = self.want.profile.login_collation().unwrap_or(wire::UTF8MB4_GENERAL_CI.into());
         let reset = lease.reset(collation, self.one_connect());
         if let Err(error) = &reset {

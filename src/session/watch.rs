@@ -134,7 +134,8 @@ impl<'a> Watch<'a> {
     }
     /// Whether it was done. The answer is not read meanwhile, so that the statement cannot become another.
     fn kill(&self, target: Target, why: &str) -> bool {
-        let Some(peer) = self.entry.activity().peer.clone() else { return true };
+        let peer = self.entry.server(&self.entry.activity()).cloned();
+        let Some(peer) = peer else { return true };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
         let id = self.entry.id;
         match peer.kill(target, deadline) {
