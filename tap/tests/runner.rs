@@ -137,7 +137,7 @@ fn a_daemon_that_does_not_start_or_stop_well_is_a_failure() {
     assert!(run.stderr.contains("ended before it was ready") && run.stderr.contains("port 6032 is taken"));
 
     let lab = Lab::new(&GOOD_DAEMON.replace("exit 0", "exit 3"), &[("a-t", GOOD)]);
-    let told = "FAILED the daemon ended with exit status: 3, not with status 0";
+    let told = "FAILED the daemon ended with exit status: 3, not with status 0\n         | daemon starts";
     lab.run(&["--no-isolation"]).expect(1, &[told, "\n1 passed, 1 failed\n"]);
 }
 

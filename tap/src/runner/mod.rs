@@ -125,8 +125,10 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
         None => daemon.stop().err().map(|error| error.to_string()),
     };
     if let Some(problem) = &daemon_problem {
-        println!("FAILED {problem}");
-        suites.push(Suite::error("daemon", problem));
+        let log = fs::read(directory.daemon_log()).unwrap_or_default();
+        let daemon_log = String::from_utf8_lossy(&log).into_owned();
+        print!("FAILED {problem}\n{}", summary::excerpt(&daemon_log));
+        suites.push(Suite { daemon_log, ..Suite::error("daemon", problem) });
     }
     let passed = daemon_problem.is_none() && tallies.iter().all(|tally| tally.failed == 0);
     println!("\n{}", summary::table(&tallies, daemon_problem.is_some()).trim_end());
