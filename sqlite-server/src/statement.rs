@@ -88,7 +88,9 @@ fn set(rest: &str) -> Option<Statement<'_>> {
         if let Some(value) = text::after_words(name, &["autocommit"]) {
             let value = value.trim_ascii_start();
             let value = value.strip_prefix(":=").or_else(|| value.strip_prefix('='))?;
-            answer = Statement::Autocommit(match value.trim_ascii() {
+            let value = value.trim_ascii();
+            // MySQL takes the words as texts, too.
+            answer = Statement::Autocommit(match text::unquoted(value).as_deref().unwrap_or(value) {
                 "1" | "on" | "true" => true,
                 "0" | "off" | "false" => false,
                 _ => return None,
@@ -171,6 +173,9 @@ mod tests {
         check("set @@session.autocommit = 1", Autocommit(true));
         check("SET SESSION autocommit=false", Autocommit(false));
         check("SET NAMES utf8, autocommit := 0, sql_mode=''", Autocommit(false));
+        check("SET NAMES utf8mb4, autocommit='OFF'", Autocommit(false));
+        check("SET autocommit=\"on\"", Autocommit(true));
+        check("SET autocommit='x'", Sql("SET autocommit='x'"));
         check("SET autocommit=2", Sql("SET autocommit=2"));
         check("SET autocommit_x=1", Nothing);
     }
