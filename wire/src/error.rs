@@ -3,6 +3,9 @@
 use crate::packet::Fields;
 use std::io;
 
+/// The most bytes that are read of a message. MySQL and MariaDB write 511 at most (MYSQL_ERRMSG_SIZE).
+const LONGEST_MESSAGE: usize = 512;
+
 /// An error as MySQL clients see it: an ERR packet's code, SQLSTATE and text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("error {code}: {message}")]
@@ -67,6 +70,8 @@ impl SqlError {
             Some((state, message)) => (*state, message),
             None => (*b"HY000", rest),
         };
+        // A server that lies could fill logs and memory.
+        let message = &message[..message.len().min(LONGEST_MESSAGE)];
         Ok(Self { code, state, message: String::from_utf8_lossy(message).into_owned() })
     }
 }
@@ -142,6 +147,16 @@ mod tests {
         let error = SqlError::from_payload(b"\xFF\x10\x04Too many connections").unwrap();
         assert_eq!(error, SqlError::new(1040, "HY000", "Too many connections"));
         assert!(SqlError::from_payload(b"\xFF\x10").is_err());
+    }
+
+    #[test]
+    fn of_an_err_packet_no_more_is_read_than_a_server_writes() {
+        let long = SqlError::new(1040, "08004", "x".repeat(60_000));
+        assert_eq!(SqlError::from_payload(&long.to_payload()).unwrap().message, "x".repeat(512));
+    }
+
+    #[test]
+    fn a_state_has_five_bytes() {
         assert_eq!(SqlError::new(1, "bad state", "").state, *b"HY000");
     }
 }
