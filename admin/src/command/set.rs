@@ -21,7 +21,7 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Result<Answer, 
         };
         match registry::find(&name) {
             Some(var) => values.push((var.name, canonical(var, &unquote(text))?)),
-            None if is_admin_name(&name) => unknown.push(name),
+            None if is_meant_for_us(&name) => unknown.push(name),
             // Session settings of drivers mean nothing here.
             None => {}
         }
@@ -58,9 +58,9 @@ fn assignment(text: &str) -> Option<(String, &str)> {
     Some((unquote(name), value.trim()))
 }
 
-fn is_admin_name(name: &str) -> bool {
-    let prefix = name.split_once('-').map(|(prefix, _)| prefix.to_ascii_lowercase());
-    matches!(prefix.as_deref(), Some("mysql" | "admin" | "sqliteserver"))
+/// No setting of a MySQL session has a dash in its name; all variables of this interface have one.
+fn is_meant_for_us(name: &str) -> bool {
+    name.contains('-') && !name.starts_with('@')
 }
 
 /// The text to store for a value: what it reads as.

@@ -64,6 +64,8 @@ fn set_of_an_unknown_variable_is_ok_and_says_so() {
     let f = fixture();
     let (affected, info) = f.ok("SET mysql-no_such_thing='1'");
     assert_eq!((affected, info.as_str()), (0, "Unknown global variable: mysql-no_such_thing"));
+    assert_eq!(f.ok("SET unknown-variable=1").1, "Unknown global variable: unknown-variable");
+    assert_eq!(f.ok("SET time_zone='-08:00'").1, "");
     assert_eq!(f.one("SELECT COUNT(*) FROM global_variables WHERE variable_name LIKE '%no_such%'"), "0");
 }
 
