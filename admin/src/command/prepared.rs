@@ -1,8 +1,8 @@
 //! Prepared statements: the values take the places of the parameters in the text, which then is as any other.
 
 use super::packet::Outcome;
-use super::run_packet;
 use super::text::{first_word, literal, statements, with_parameters};
+use super::{is_sql, run_packet};
 use crate::Admin;
 use crate::current::Client;
 use crate::error::{failed, from_sqlite};
@@ -27,7 +27,8 @@ pub(crate) fn prepare(admin: &Admin, client: &Client, sql: &str) -> Result<Prepa
 
 /// The columns of a SELECT, as SQLite knows them before it runs. Of other statements clients learn them with the result.
 fn columns(admin: &Admin, client: &Client, sql: &str) -> Result<Vec<Column>, SqlError> {
-    if first_word(sql) != "SELECT" || sql.contains("@@") || sql.to_ascii_uppercase().contains("FROM DUAL") {
+    let selects = first_word(sql) == "SELECT" && is_sql(admin, client, sql);
+    if !selects || sql.contains("@@") || sql.to_ascii_uppercase().contains("FROM DUAL") {
         return Ok(Vec::new());
     }
     let described = admin.store.with_reader(client, |reader| {

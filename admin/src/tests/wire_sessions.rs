@@ -167,6 +167,10 @@ fn statements_are_prepared_and_run_with_values() {
     client.exec_drop("LOAD MYSQL SERVERS TO RUNTIME", ()).unwrap();
     client.exec_drop("SET mysql-max_connections = ?", (77,)).unwrap();
     assert_eq!(client.exec_first("SELECT @@mysql-max_connections", ()).unwrap(), Some(77));
+    let file: Option<String> = client.exec_first("SELECT CONFIG FILE", ()).unwrap();
+    assert!(file.unwrap().contains("mysql_servers"));
+    let checksum: Option<String> = client.exec_first("SELECT GLOBAL_CHECKSUM()", ()).unwrap();
+    assert!(checksum.unwrap().starts_with("0x"));
     for wrong in ["SELECT nothing", "SELECT 1; SELECT 2", ""] {
         assert!(client.prep(wrong).is_err(), "{wrong}");
     }
