@@ -8,9 +8,8 @@ use crate::tables::{Group, TABLES};
 use crate::variables::registry::{self, VARIABLES};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use wire::SqlError;
 
@@ -100,17 +99,14 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), SqlError> {
     if fs::symlink_metadata(path).is_ok() && !is_ours(path) {
         return Err(refuse("exists, and is not a file that this command wrote".into()));
     }
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".new");
+    // A file of its own for each writer: several may write to one path at once.
     let written = || {
-        // Left by a daemon that ended while it wrote.
-        if fs::symlink_metadata(&aside).is_ok() {
-            fs::remove_file(&aside)?;
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        let directory = path.parent().unwrap_or(path);
+        let mut file = tempfile::Builder::new().prefix(".pointsman-").tempfile_in(directory)?;
         file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&aside, path)
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
     };
     written().map_err(|error: std::io::Error| refuse(error.to_string()))
 }

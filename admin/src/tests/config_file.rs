@@ -1,6 +1,6 @@
 use super::*;
 use crate::tables::TABLES;
-use std::fs;
+use std::{fs, thread};
 
 /// A daemon's directory and its configuration file, which is kept elsewhere.
 struct Place {
@@ -324,6 +324,28 @@ fn files_are_written_whole_and_only_over_their_like() {
         assert!(error.message.contains(said), "{}", error.message);
     }
     assert_eq!(fs::read_to_string(&kept).unwrap(), "# mine");
-    let names: Vec<_> = fs::read_dir(f.dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(names.iter().all(|name| !name.to_str().unwrap().ends_with(".new")), "{names:?}");
+    assert_eq!(left_aside(&f), 0);
+}
+
+#[test]
+fn several_may_write_one_file_at_once() {
+    let f = fixture();
+    let path = f.dir.path().join("out.cnf");
+    let neighbour = f.dir.path().join("out.cnf.new");
+    fs::write(&neighbour, "# mine").unwrap();
+    let text = f.one("SELECT CONFIG FILE");
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..20).for_each(|_| crate::config_file::write(&path, &text).unwrap()));
+        }
+    });
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    assert_eq!(fs::read_to_string(&neighbour).unwrap(), "# mine");
+    assert_eq!(left_aside(&f), 0);
+}
+
+/// Files that were begun and not put in place.
+fn left_aside(f: &Fixture) -> usize {
+    let names = fs::read_dir(f.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_str().unwrap().starts_with(".pointsman-")).count()
 }
