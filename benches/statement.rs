@@ -3,8 +3,9 @@
 use admin::rows::{QueryRuleRow, QueryRulesConfig};
 use divan::{Bencher, black_box};
 use pointsman::digest::statistics::{Key, Sample, Statistics};
-use pointsman::digest::{self, Options};
+use pointsman::digest::{self, Digest, Options};
 use pointsman::rules::{Query, RuleSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const SQL: &[u8] = b"SELECT c FROM sbtest1 WHERE id=50123";
@@ -45,6 +46,7 @@ fn judge(bencher: Bencher<'_, '_>, patterns: &[&str]) {
         ..QueryRuleRow::new(rule_id)
     };
     let rules = (1..).zip(patterns).map(rule).collect();
+    let digest = Arc::new(Digest { number: 0xABCD, text: DIGEST.into() });
     let (rules, _) = RuleSet::compile(QueryRulesConfig { rules, ..Default::default() });
     bencher.bench_local(|| {
         rules.judge(black_box(&Query {
@@ -54,7 +56,7 @@ fn judge(bencher: Bencher<'_, '_>, patterns: &[&str]) {
             proxy: None,
             flag: 0,
             text: SQL,
-            digest: (0xABCD, DIGEST),
+            digest: Some(&digest),
         }))
     });
 }

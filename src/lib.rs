@@ -20,6 +20,7 @@ pub mod rules;
 pub mod runtime;
 pub mod session;
 pub mod stats;
+mod template;
 #[cfg(test)]
 mod testing;
 mod tokens;

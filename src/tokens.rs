@@ -1,5 +1,7 @@
 //! SQL text cut into tokens, for its effect on a session and for its digest. Any bytes are accepted, in linear time.
 
+use memchr::memchr2;
+
 /// A piece of SQL text. White space and comments are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Token<'a> {
@@ -31,6 +33,7 @@ pub struct Tokens<'a> {
     qualifies: Qualifies,
     spaced: bool,
     number: bool,
+    quote: Option<u8>,
     comment: Option<&'a [u8]>,
 }
 
@@ -51,6 +54,7 @@ impl<'a> Tokens<'a> {
             qualifies: Qualifies::No,
             spaced: false,
             number: false,
+            quote: None,
             comment: None,
         }
     }
@@ -65,6 +69,10 @@ impl<'a> Tokens<'a> {
     /// Whether the last token, a word, was a number.
     pub fn is_number(&self) -> bool {
         self.number
+    }
+    /// The quote at both ends of the last token, a text; `None` if it has no end.
+    pub fn quote(&self) -> Option<u8> {
+        self.quote
     }
     /// Whether a dot follows the last token directly.
     pub fn dot_follows(&self) -> bool {
@@ -88,21 +96,8 @@ impl<'a> Tokens<'a> {
     }
     /// Takes a quoted piece whose opening quote was taken already; a doubled quote stands for itself.
     fn take_quoted(&mut self, quote: u8) -> &'a [u8] {
-        let bytes = self.rest;
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            if byte == b'\\' && quote != b'`' && !self.plain_backslash {
-                at += 1;
-            } else if byte == quote {
-                if bytes.get(at + 1) != Some(&quote) {
-                    break;
-                }
-                at += 1;
-            }
-            at += 1;
-        }
-        let inside = self.take(at);
-        self.take(1);
+        let inside = self.take(quoted_length(self.rest, quote, self.plain_backslash));
+        self.quote = (!self.take(1).is_empty()).then_some(quote);
         inside
     }
     fn skip_line(&mut self) {
@@ -227,8 +222,24 @@ impl<'a> Tokens<'a> {
     }
 }
 
+/// Where the quote is that ends what `bytes` begin with, the opening quote before them; their length if there is none.
+pub fn quoted_length(bytes: &[u8], quote: u8, plain_backslash: bool) -> usize {
+    // Where a backslash is a byte like any other, the quote alone is looked for.
+    let escape = if quote == b'`' || plain_backslash { quote } else { b'\\' };
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(quote, escape, rest)) {
+        at += found;
+        if bytes.get(at) == Some(&quote) && bytes.get(at + 1) != Some(&quote) {
+            return at;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// Whether a byte may be part of a word.
 #[inline]
-fn is_word(byte: u8) -> bool {
+pub fn is_word(byte: u8) -> bool {
     const WORD: [bool; 256] = {
         let mut table = [false; 256];
         let mut byte = 0;

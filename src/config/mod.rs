@@ -10,7 +10,7 @@ use servers_tls::ServersTls;
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use wire::WireError;
 use wire::auth::{Account, Learned, Secret, StoredPassword};
@@ -47,6 +47,13 @@ pub struct Kept {
     variables: Arc<Variables>,
 }
 
+impl Kept {
+    /// Other variables have another version.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+}
+
 impl Deref for Kept {
     type Target = Variables;
 
@@ -60,6 +67,8 @@ pub struct Config {
     variables: ArcSwap<Variables>,
     users: ArcSwap<Users>,
     rules: ArcSwap<RuleSet>,
+    /// There are some, which is cheaper to ask.
+    has_rules: AtomicBool,
     servers_tls: ServersTls,
     version: AtomicU64,
 }
@@ -71,6 +80,7 @@ impl Config {
             variables: ArcSwap::from_pointee(variables),
             users: ArcSwap::default(),
             rules: ArcSwap::default(),
+            has_rules: AtomicBool::new(false),
             servers_tls: ServersTls::default(),
             version: AtomicU64::new(1),
         }
@@ -118,10 +128,16 @@ impl Config {
     pub fn rules(&self) -> arc_swap::Guard<Arc<RuleSet>> {
         self.rules.load()
     }
+    /// Whether there are any.
+    pub fn has_rules(&self) -> bool {
+        self.has_rules.load(Ordering::Acquire)
+    }
     /// Puts query rules in force, with no hits yet. Returns what was left out, and why.
     pub fn set_rules(&self, config: QueryRulesConfig) -> Vec<String> {
         let (rules, ignored) = RuleSet::compile(config);
+        let has_rules = !rules.is_empty();
         self.rules.store(Arc::new(rules));
+        self.has_rules.store(has_rules, Ordering::Release);
         ignored
     }
     /// Grows with each change of the variables; workers poll at once when it does.

@@ -9,6 +9,22 @@ pub use writer::Writer;
 use crate::tokens::Tokens;
 use twox_hash::XxHash3_64;
 
+/// A statement's digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Digest {
+    /// What stands for it.
+    pub number: u64,
+    /// The statement without its values.
+    pub text: Box<[u8]>,
+}
+
+impl Digest {
+    /// The digest that has this text.
+    pub fn new(text: Vec<u8>) -> Self {
+        Self { number: hash(&text), text: text.into() }
+    }
+}
+
 /// Writes the digest text of a statement in place of what `out` holds. `plain_backslash`: the session's status has
 /// NO_BACKSLASH_ESCAPES.
 pub fn write(sql: &[u8], plain_backslash: bool, options: &Options, out: &mut Vec<u8>) {

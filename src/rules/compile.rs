@@ -1,6 +1,7 @@
 //! From rows of the tables to what is evaluated.
 
 use super::fast::FastRouting;
+use super::memo::Memo;
 use super::pattern::{Address, Pattern, Replacement};
 use super::{Rule, RuleSet};
 use admin::rows::{QueryRuleRow, QueryRulesConfig};
@@ -24,15 +25,15 @@ impl RuleSet {
             }
         }
         let reads_digest = rules.iter().any(|rule| rule.digest.is_some() || rule.match_digest.is_some());
-        (
-            Self {
-                rules,
-                fast: FastRouting::new(config.fast_routing),
-                reads_digest,
-                scratches: Mutex::default(),
-            },
-            ignored,
-        )
+        let fast = FastRouting::new(config.fast_routing);
+        let memo = match rules.is_empty() && fast.is_empty() {
+            true => Memo::default(),
+            false => Memo::new(
+                rules.iter().any(|rule| rule.client.is_some()),
+                rules.iter().any(|rule| rule.proxy.is_some() || rule.row.proxy_port.is_some()),
+            ),
+        };
+        (Self { rules, fast, reads_digest, memo, scratches: Mutex::default() }, ignored)
     }
 }
 

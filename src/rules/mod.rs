@@ -2,13 +2,16 @@
 
 mod compile;
 mod fast;
+mod memo;
 mod pattern;
 #[cfg(test)]
 mod tests;
 
+use crate::digest::Digest;
 use admin::Value;
 use admin::rows::QueryRuleRow;
 use fast::FastRouting;
+use memo::Memo;
 use parking_lot::Mutex;
 use pattern::{Address, Pattern, Replacement, Scratch, TooLong};
 use std::borrow::Cow;
@@ -30,8 +33,8 @@ pub struct Query<'a> {
     pub flag: u32,
     /// The statement, comments included.
     pub text: &'a [u8],
-    /// Number and text of its digest.
-    pub digest: (u64, &'a [u8]),
+    /// Its digest, if it was made.
+    pub digest: Option<&'a Arc<Digest>>,
 }
 
 /// What the rules that matched say. Where several say something of one thing, the last one counts.
@@ -86,6 +89,7 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     fast: FastRouting,
     reads_digest: bool,
+    memo: Memo,
     scratches: Mutex<Vec<Scratch>>,
 }
 
@@ -103,15 +107,32 @@ impl RuleSet {
     }
     /// Judges one statement, and counts the rules that matched.
     pub fn judge(&self, query: &Query<'_>) -> Verdict {
+        if let Some(known) = self.memo.find(query) {
+            known.matched.iter().filter_map(|&at| self.rules.get(at)).for_each(Rule::count);
+            return known.verdict.clone();
+        }
+        let Evaluation { verdict, matched, of_text } = self.evaluate(query);
+        if !of_text {
+            self.memo.keep(query, &verdict, matched);
+        }
+        verdict
+    }
+    fn evaluate(&self, query: &Query<'_>) -> Evaluation {
         let mut verdict = Verdict::default();
+        let (mut matched, mut of_text) = (Vec::new(), false);
         let mut text = Cow::Borrowed(query.text);
         let mut flag = query.flag;
         let mut scratch = self.scratches.lock().pop().unwrap_or_default();
-        for rule in &self.rules {
-            if rule.row.flag_in != flag || !rule.matches(query, &text, &mut scratch) {
+        for (at, rule) in self.rules.iter().enumerate() {
+            if rule.row.flag_in != flag || !rule.may_match(query, &mut scratch) {
                 continue;
             }
-            rule.hits.fetch_add(1, Ordering::Relaxed);
+            of_text |= rule.match_pattern.is_some();
+            if !rule.fits(&rule.match_pattern, &text, &mut scratch) {
+                continue;
+            }
+            rule.count();
+            matched.push(at);
             rule.apply(&mut verdict);
             if let (Some(pattern), Some(replacement)) = (&rule.match_pattern, &rule.replacement) {
                 match pattern.replace(&text, replacement) {
@@ -139,7 +160,7 @@ impl RuleSet {
         if let Cow::Owned(text) = text {
             verdict.text = Some(text);
         }
-        verdict
+        Evaluation { verdict, matched, of_text }
     }
     /// The rules in force, as rows of their table.
     pub fn rows(&self) -> impl Iterator<Item = &QueryRuleRow> {
@@ -159,22 +180,33 @@ impl RuleSet {
     }
 }
 
+/// What evaluating the rules has come to.
+struct Evaluation {
+    verdict: Verdict,
+    /// Places of the rules that matched.
+    matched: Vec<usize>,
+    /// A rule has looked at the statement's own text, values included.
+    of_text: bool,
+}
+
 impl Rule {
-    /// Whether everything that the rule names fits. The cheap conditions come first.
-    fn matches(&self, query: &Query<'_>, text: &[u8], scratch: &mut Scratch) -> bool {
+    fn count(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
+    }
+    /// Whether everything that the rule names fits, but for `match_pattern`. The cheap conditions come first.
+    fn may_match(&self, query: &Query<'_>, scratch: &mut Scratch) -> bool {
         let row = &self.row;
         let named = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|wanted| wanted == is);
         let address = query.proxy.map(|proxy| proxy.ip());
         let port = query.proxy.map(|proxy| proxy.port());
-        let (digest, digest_text) = query.digest;
+        let digest_text = query.digest.map_or(&[][..], |digest| &digest.text);
         named(&row.username, query.user)
             && named(&row.schemaname, query.schema)
             && self.client.as_ref().is_none_or(|wanted| wanted.matches(query.client))
             && self.proxy.is_none_or(|wanted| address == Some(wanted))
             && row.proxy_port.is_none_or(|wanted| port == Some(wanted))
-            && self.digest.is_none_or(|wanted| wanted == digest)
+            && self.digest.is_none_or(|wanted| query.digest.is_some_and(|digest| digest.number == wanted))
             && self.fits(&self.match_digest, digest_text, scratch)
-            && self.fits(&self.match_pattern, text, scratch)
     }
     fn fits(&self, pattern: &Option<Pattern>, text: &[u8], scratch: &mut Scratch) -> bool {
         pattern.as_ref().is_none_or(|pattern| pattern.matches(text, scratch) != self.row.negate_match_pattern)

@@ -15,6 +15,10 @@ fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
+fn digest(text: &str) -> &'static Arc<Digest> {
+    Box::leak(Box::new(Arc::new(Digest { number: 0xAB, text: text.as_bytes().into() })))
+}
+
 /// A statement of user app in schema shop.
 fn query(text: &str) -> Query<'_> {
     Query {
@@ -24,7 +28,7 @@ fn query(text: &str) -> Query<'_> {
         proxy: Some("10.0.0.1:6033".parse().unwrap()),
         flag: 0,
         text: text.as_bytes(),
-        digest: (0xAB, text.as_bytes()),
+        digest: Some(digest(text)),
     }
 }
 
@@ -256,4 +260,53 @@ fn expressions_share_memory_and_find_what_they_would_alone() {
 
 fn matches_bytes(text: &[u8]) -> bool {
     Pattern::new("'.' A", true).unwrap().matches(text, &mut pattern::Scratch::default())
+}
+
+#[test]
+fn known_verdicts_are_what_the_rules_would_say() {
+    let rules = vec![
+        QueryRuleRow { match_digest: text("^SELECT"), flag_out: Some(1), ..rule(1) },
+        QueryRuleRow { flag_in: 1, username: text("app"), destination_hostgroup: Some(11), ..rule(2) },
+        QueryRuleRow { flag_in: 1, schemaname: text("shop"), timeout: Some(12), ..rule(3) },
+        QueryRuleRow { flag_in: 1, client_addr: text("10.%"), delay: Some(13), ..rule(4) },
+        QueryRuleRow { flag_in: 1, proxy_port: Some(6034), next_query_flag_in: Some(14), ..rule(5) },
+        QueryRuleRow { flag_in: 7, ok_msg: text("seven"), ..rule(6) },
+        QueryRuleRow { digest: text("0xAC"), error_msg: text("digest"), ..rule(7) },
+        QueryRuleRow { match_pattern: text("= 5"), destination_hostgroup: Some(15), ..rule(8) },
+    ];
+    let (set, fresh) = (set(rules.clone()), || super::tests::set(rules.clone()));
+    let base = || query("SELECT a = ?");
+    let with_number = Arc::new(Digest { number: 0xAC, text: b"UPDATE t".as_slice().into() });
+    let others = [
+        base(),
+        Query { user: "other", ..base() },
+        Query { schema: "other", ..base() },
+        Query { client: "10.0.0.1", ..base() },
+        Query { proxy: Some("10.0.0.1:6034".parse().unwrap()), ..base() },
+        Query { proxy: None, ..base() },
+        Query { flag: 7, ..base() },
+        query("UPDATE t"),
+        Query { digest: Some(&with_number), ..base() },
+        Query { digest: None, ..base() },
+        Query { text: b"UPDATE t SET a = 5", ..query("UPDATE t") },
+    ];
+    let mut expected = Vec::new();
+    // Each after each other, and after itself.
+    for first in &others {
+        for (at, query) in others.iter().enumerate() {
+            let verdict = fresh().judge(query);
+            set.judge(first);
+            assert_eq!([set.judge(query), set.judge(query)], [verdict.clone(), verdict.clone()], "{at}");
+            expected.push(verdict);
+        }
+    }
+    expected.dedup();
+    assert!(expected.len() > 8, "{expected:?}");
+    // Each is counted, whether it was known or not.
+    let (once, times) = (fresh(), 3 * others.len() as i64);
+    others.iter().for_each(|query| drop(once.judge(query)));
+    assert_eq!(
+        hits(&set),
+        hits(&once).into_iter().map(|(id, count)| (id, times * count)).collect::<Vec<_>>()
+    );
 }

@@ -62,6 +62,10 @@ pub struct Statement {
     /// It names tables, as far as its words tell. One that does takes away the warnings and errors of the one before; of others
     /// some servers keep them.
     pub names_tables: bool,
+    /// It may ask for what is the proxy's to answer: the id of the connection, its status, the version; or it is a KILL.
+    pub about_proxy: bool,
+    /// What it leaves is told by its values as well.
+    pub of_values: bool,
     /// It has RETURNING: its answer is rows, which do not tell the insert id.
     pub returns_rows: bool,
     /// How many statements the text has, up to 255; 0 where it was not read.
@@ -110,7 +114,14 @@ pub fn classify_with<'a>(
         also(token, &tokens);
     }
     let kind = scan.kind();
-    Statement { effect: scan.effect(sql, plain_backslash), kind, statements: scan.parts, ..scan.found }
+    Statement {
+        effect: scan.effect(sql, plain_backslash),
+        kind,
+        statements: scan.parts,
+        about_proxy: scan.found.about_proxy || matches!(kind, Kind::Kill | Kind::Show),
+        of_values: matches!(scan.first, Verb::Use | Verb::Set),
+        ..scan.found
+    }
 }
 
 /// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
@@ -310,6 +321,7 @@ impl<'a> Scan<'a> {
             b"SET" | b"SELECT" => self.named = Named::Function,
             b"UPDATE" if after("FOR") => self.locks_rows = true,
             b"RETURNING" => self.found.returns_rows = true,
+            b"VERSION" | b"VERSION_COMMENT" | b"CONNECTION_ID" | b"USER" => self.found.about_proxy = true,
             _ => {}
         }
         self.previous = if self.previous == DOT { NAME } else { word };

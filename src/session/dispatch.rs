@@ -29,14 +29,6 @@ impl Session<'_> {
                 let Ok(sql) = attributes::sql(argument, self.capabilities) else {
                     return Step::Answer(Answer::Error(self.wording().malformed_packet()));
                 };
-                let local = local::answer(sql, &self.want.identity.user, self.peer);
-                let local = local.or_else(|| self.answer_own_status(sql));
-                if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
-                    return Step::Answer(answer);
-                }
-                if let Some(kill) = Kill::parse(sql, self.plain_backslash(), self.id) {
-                    return self.kill(kill);
-                }
                 return self.query(command, sql);
             }
             Command::COM_INIT_DB => match str::from_utf8(argument) {
@@ -69,6 +61,16 @@ impl Session<'_> {
         }
         self.aim_unruled();
         self.send(code, statement, Message::Framed(command.framed), Role::Plain)
+    }
+    /// What comes of a statement that is the proxy's own to answer. Only one that is [about it](Statement::about_proxy) can be.
+    pub(super) fn answer_as_proxy(&mut self, sql: &[u8]) -> Option<Step> {
+        let local = local::answer(sql, &self.want.identity.user, self.peer);
+        let local = local.or_else(|| self.answer_own_status(sql));
+        if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
+            return Some(Step::Answer(answer));
+        }
+        let kill = Kill::parse(sql, self.plain_backslash(), self.id)?;
+        Some(self.kill(kill))
     }
     /// The answer to a statement that needs no server, or may not have one.
     pub(super) fn answer_here(&mut self, statement: &Statement, sql: &[u8]) -> Option<Answer> {

@@ -12,6 +12,7 @@ mod forward;
 mod hold;
 mod hosts;
 mod kill;
+mod known;
 mod learn;
 mod left;
 mod left_behind;
@@ -81,6 +82,7 @@ pub struct Sessions {
     config: Arc<Config>,
     backends: Arc<Backends>,
     texts: StatementTexts,
+    known: known::KnownStatements,
     statistics: Arc<Statistics>,
     registry: Arc<Registry>,
     schemas: schema::KnownSchemas,
@@ -97,6 +99,7 @@ impl Sessions {
             schemas: schema::KnownSchemas::default(),
             statistics,
             texts: StatementTexts::default(),
+            known: known::KnownStatements::default(),
             started: Instant::now(),
         }
     }

@@ -27,7 +27,7 @@ pub struct Preparing {
     pub id: u32,
     text: Arc<StatementText>,
     statement: Statement,
-    routed: Arc<Routed>,
+    routed: Routed,
 }
 
 impl Session<'_> {
@@ -76,8 +76,8 @@ impl Session<'_> {
         if !open.learn_types(&front) {
             return refuse(self.wording().untyped(front.lacks_parameters()));
         }
-        let (routed, statement) = (Arc::clone(&open.routed), open.statement.clone());
-        if let Err(step) = self.route_execution(&routed, &statement) {
+        let (routed, statement) = (open.routed.clone(), open.statement.clone());
+        if let Err(step) = self.route_execution(routed, &statement) {
             return step;
         }
         let call = Call { id, front: Some(front), framed: command.framed };

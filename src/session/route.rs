@@ -4,15 +4,17 @@
 
 use super::classify::{Statement, classify, classify_with};
 use super::commands::Kind;
+use super::known::{Known, Reading};
 use super::local::Answer;
 use super::registry::count;
 use super::state::{Message, Role, Session, Step};
 use super::wait::hold_back;
 use crate::config::User;
 use crate::digest::statistics::{Key, Sample};
-use crate::digest::{self, Writer};
+use crate::digest::{Digest, Writer};
 use crate::hostgroups::HostgroupId;
-use crate::rules::{Multiplex, Query, RuleSet, Verdict};
+use crate::rules::{Multiplex, Query, Verdict};
+use crate::template::{Gaps, Template};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,9 +36,8 @@ pub struct Route {
     /// The flag that the next statement's rules begin with, and the one that those of the statement at hand began with.
     flag: u32,
     flag_before: u32,
-    /// Digest of the statement at hand.
-    digest: Vec<u8>,
-    counted: Option<Counted>,
+    /// Digest of the statement at hand, if it is counted when its answer has come.
+    counted: Option<Arc<Digest>>,
     /// What rules allow the statement at hand.
     pub(super) timeout: Option<Duration>,
     /// Rules say that the session keeps its connections.
@@ -45,30 +46,21 @@ pub struct Route {
     pub(super) ignores_variables: bool,
 }
 
-/// A statement that is counted when its answer has come.
-struct Counted {
-    digest: u64,
-    /// Whose digest it is, if not that of the statement at hand.
-    prepared: Option<Arc<Routed>>,
-}
-
 /// What was found of a statement when it was prepared.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Routed {
     hostgroup: Option<HostgroupId>,
     timeout: Option<u32>,
     delay: Option<u32>,
     multiplex: Option<Multiplex>,
-    digest: u64,
-    /// Empty if it is not to be counted.
-    text: Box<[u8]>,
+    digest: Option<Arc<Digest>>,
 }
 
 /// A statement and what the rules say of it.
 pub struct Judged {
     pub(super) statement: Statement,
     pub(super) verdict: Verdict,
-    digest: u64,
+    digest: Option<Arc<Digest>>,
 }
 
 impl Route {
@@ -81,7 +73,6 @@ impl Route {
             proxy,
             flag: 0,
             flag_before: 0,
-            digest: Vec::new(),
             counted: None,
             timeout: None,
             keeps_connection: false,
@@ -110,16 +101,24 @@ impl Session<'_> {
     /// COM_QUERY whose text is `sql`, the end of the command's payload.
     pub(super) fn query(&mut self, command: &RawCommand<'_>, sql: &[u8]) -> Step {
         if self.user.fast_forward {
+            if let Some(step) = self.answer_as_proxy(sql) {
+                return step;
+            }
             // Its connection stays to the end, whatever the statement leaves on it.
             let message = Message::Framed(command.framed);
             return self.send(Command::COM_QUERY, Statement::default(), message, Role::Plain);
         }
-        let Judged { mut statement, verdict, digest } = self.judge(sql);
-        if self.variables.query_digests.enabled && !self.route.digest.is_empty() {
-            self.route.counted = Some(Counted { digest, prepared: None });
+        let (mut statement, digest) = self.read(sql);
+        if statement.about_proxy
+            && let Some(step) = self.answer_as_proxy(sql)
+        {
+            return step;
         }
+        let verdict = self.rule(sql, digest.as_ref());
+        self.count_later(digest);
         if let Some(answer) = answer(&verdict, true) {
-            self.count_as(NOWHERE, 0, 0);
+            let time = self.time_so_far();
+            self.count_as(NOWHERE, time, [0, 0]);
             return Step::Answer(answer);
         }
         if let Some(answer) = self.answer_here(&statement, sql) {
@@ -138,67 +137,92 @@ impl Session<'_> {
         let framed = rewritten.as_deref().unwrap_or(command.framed);
         self.send(Command::COM_QUERY, statement, Message::Framed(framed), Role::Plain)
     }
-    /// One pass over a statement's text for its effect and its digest; then the rules.
-    pub(super) fn judge(&mut self, sql: &[u8]) -> Judged {
-        let shared = self.shared;
-        let rules = shared.config.rules();
-        let plain_backslash = self.plain_backslash();
+    /// What a statement does, and its digest if anybody asks for that.
+    fn read(&self, sql: &[u8]) -> (Statement, Option<Arc<Digest>>) {
         let options = &self.variables.query_digests;
-        if !self.route.active || !options.enabled && !rules.reads_digest() {
-            self.route.digest.clear();
-            let statement = classify(sql, plain_backslash);
-            let verdict = if self.route.active { self.rule(&rules, sql, 0) } else { Verdict::default() };
-            return Judged { statement, verdict, digest: 0 };
+        let digests = self.route.active && (options.enabled || self.shared.config.rules().reads_digest());
+        let plain_backslash = self.plain_backslash();
+        let version = self.variables.version();
+        let reading = Reading { version, plain_backslash, digests, longest: options.max_query_length };
+        let known = &self.shared.known;
+        if let Some(found) = known.find(sql, reading) {
+            return found;
         }
-        let mut writer = Writer::new(options, &mut self.route.digest);
-        let statement = classify_with(sql, plain_backslash, |token, tokens| {
-            writer.token(token, tokens);
-        });
-        let digest = digest::hash(&self.route.digest);
-        Judged { statement, verdict: self.rule(&rules, sql, digest), digest }
+        let gaps = known.wants(sql, reading).then(|| Gaps::new(sql, plain_backslash));
+        let (statement, digest, template) = self.read_whole(sql, digests, gaps);
+        if let Some(template) = template.filter(|_| !statement.of_values) {
+            let (statement, digest) = (statement.clone(), digest.clone());
+            known.keep(sql, Known { reading, template, statement, digest });
+        }
+        (statement, digest)
     }
-    fn rule(&mut self, rules: &RuleSet, text: &[u8], digest: u64) -> Verdict {
-        if rules.is_empty() {
+    /// One pass over a statement's text for its effect, its digest, and its template if `gaps` are given.
+    fn read_whole<'t>(
+        &self,
+        sql: &'t [u8],
+        digests: bool,
+        mut gaps: Option<Gaps<'t>>,
+    ) -> (Statement, Option<Arc<Digest>>, Option<Template>) {
+        let mut text = Vec::new();
+        let mut writer = digests.then(|| Writer::new(&self.variables.query_digests, &mut text));
+        let statement = classify_with(sql, self.plain_backslash(), |token, tokens| {
+            if let Some(writer) = &mut writer {
+                writer.token(token, tokens);
+            }
+            if let Some(gaps) = &mut gaps {
+                gaps.token(token, tokens);
+            }
+        });
+        let digest = digests.then(|| Arc::new(Digest::new(text)));
+        (statement, digest, gaps.and_then(Gaps::finish))
+    }
+    /// A statement that is being prepared, and what the rules say of it.
+    pub(super) fn judge(&mut self, sql: &[u8]) -> Judged {
+        let (statement, digest) = self.read(sql);
+        let verdict = self.rule(sql, digest.as_ref());
+        Judged { statement, verdict, digest }
+    }
+    fn rule(&mut self, text: &[u8], digest: Option<&Arc<Digest>>) -> Verdict {
+        let shared = self.shared;
+        if !(self.route.active && shared.config.has_rules()) {
             return Verdict::default();
         }
-        let verdict = rules.judge(&Query {
+        let verdict = shared.config.rules().judge(&Query {
             user: &self.want.identity.user,
             schema: self.want.profile.schema.as_deref().unwrap_or_default(),
             client: &self.route.client,
             proxy: self.route.proxy,
             flag: self.route.flag,
             text,
-            digest: (digest, &self.route.digest),
+            digest,
         });
         self.route.flag = verdict.next_flag.unwrap_or(0);
         verdict
     }
+    /// Has the statement at hand counted when its answer has come.
+    fn count_later(&mut self, digest: Option<Arc<Digest>>) {
+        let is_counted =
+            |digest: &Arc<Digest>| self.variables.query_digests.enabled && !digest.text.is_empty();
+        self.route.counted = digest.filter(is_counted);
+    }
     /// What rules say of a statement that is being prepared: an answer, or what holds for its executions.
-    pub(super) fn route_prepared(&mut self, judged: &Judged) -> Result<Arc<Routed>, Step> {
+    pub(super) fn route_prepared(&mut self, judged: &Judged) -> Result<Routed, Step> {
         let Judged { statement, verdict, digest } = judged;
         if let Some(answer) = answer(verdict, false) {
             return Err(Step::Answer(answer));
         }
         self.aim(verdict.hostgroup, None, Duration::ZERO, statement)?;
-        Ok(Arc::new(Routed {
+        Ok(Routed {
             hostgroup: verdict.hostgroup,
             timeout: verdict.timeout,
             delay: verdict.delay,
             multiplex: verdict.multiplex,
-            digest: *digest,
-            text: self.route.digest.as_slice().into(),
-        }))
+            digest: digest.clone(),
+        })
     }
     /// Sends an execution where its statement was prepared to go.
-    pub(super) fn route_execution(
-        &mut self,
-        routed: &Arc<Routed>,
-        statement: &Statement,
-    ) -> Result<(), Step> {
-        if self.variables.query_digests.enabled && !routed.text.is_empty() {
-            let prepared = Some(Arc::clone(routed));
-            self.route.counted = Some(Counted { digest: routed.digest, prepared });
-        }
+    pub(super) fn route_execution(&mut self, routed: Routed, statement: &Statement) -> Result<(), Step> {
+        self.count_later(routed.digest);
         self.note_multiplex(routed.multiplex);
         self.aim(routed.hostgroup, routed.timeout, self.delay(routed.delay), statement)
     }
@@ -238,19 +262,23 @@ impl Session<'_> {
             None => {}
         }
     }
+    fn time_so_far(&mut self) -> Duration {
+        self.ended.get_or_insert_with(Instant::now).saturating_duration_since(self.started)
+    }
     /// Counts the statement whose answer has come. Before the session takes note of what it changed.
     pub(super) fn account(&mut self, kind: Kind, outcome: &Outcome) {
-        let time = self.ended.get_or_insert_with(Instant::now).saturating_duration_since(self.started);
+        let time = self.time_so_far();
         if self.variables.commands_stats {
             self.shared.registry.commands.count(self.id, kind, time);
         }
         if time > self.variables.long_query_time {
             count(&self.shared.registry.counters.slow);
         }
-        self.count_as(self.hostgroup.into(), outcome.affected_rows, outcome.rows);
+        self.count_as(self.hostgroup.into(), time, [outcome.affected_rows, outcome.rows]);
     }
-    fn count_as(&mut self, hostgroup: i64, rows_affected: u64, rows_sent: u64) {
-        let Some(Counted { digest, prepared }) = self.route.counted.take() else { return };
+    /// Counts a statement that took `time`, with the rows that it has affected and sent.
+    fn count_as(&mut self, hostgroup: i64, time: Duration, [rows_affected, rows_sent]: [u64; 2]) {
+        let Some(digest) = self.route.counted.take() else { return };
         let ended = *self.ended.get_or_insert_with(Instant::now);
         let tracked = self.variables.query_digests.track_hostname;
         let key = Key {
@@ -258,12 +286,10 @@ impl Session<'_> {
             schema: self.want.profile.schema.as_deref().unwrap_or_default(),
             user: &self.want.identity.user,
             client: if tracked { &self.route.client } else { "" },
-            digest,
+            digest: digest.number,
         };
-        let text = prepared.as_ref().map_or(self.route.digest.as_slice(), |routed| &routed.text);
-        let sample =
-            Sample { ended, time: ended.saturating_duration_since(self.started), rows_affected, rows_sent };
-        self.shared.statistics.count(&key, text, &sample);
+        let sample = Sample { ended, time, rows_affected, rows_sent };
+        self.shared.statistics.count(&key, &digest.text, &sample);
     }
     pub(super) fn plain_backslash(&self) -> bool {
         self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES)
@@ -271,6 +297,7 @@ impl Session<'_> {
 }
 
 /// The answer that rules give, with ProxySQL's code. No OK can answer COM_STMT_PREPARE (`may_be_ok`).
+#[inline]
 fn answer(verdict: &Verdict, may_be_ok: bool) -> Option<Answer> {
     if let Some(text) = &verdict.error {
         return Some(Answer::Error(SqlError::new(1148, "42000", &**text)));

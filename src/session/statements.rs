@@ -19,7 +19,7 @@ pub struct Open {
     /// What running it does to the session.
     pub statement: Statement,
     /// Where running it goes.
-    pub routed: Arc<Routed>,
+    pub routed: Routed,
     /// How many parameters the client was told of.
     pub parameters: u16,
     /// Types of the parameters as the client sent them last, two bytes each.
@@ -34,7 +34,7 @@ pub struct Open {
 
 impl Open {
     /// A statement that was prepared just now.
-    pub fn new(text: Arc<StatementText>, statement: Statement, routed: Arc<Routed>, parameters: u16) -> Self {
+    pub fn new(text: Arc<StatementText>, statement: Statement, routed: Routed, parameters: u16) -> Self {
         Self {
             text,
             statement,
@@ -129,7 +129,7 @@ mod tests {
 
     fn open(parameters: u16) -> Open {
         let text = StatementTexts::default().get(b"SELECT ?", &Profile::login(None, 45));
-        Open::new(text, Statement::default(), Arc::default(), parameters)
+        Open::new(text, Statement::default(), Routed::default(), parameters)
     }
 
     #[test]

@@ -225,3 +225,38 @@ fn a_count_alone_is_recognised() {
         assert_eq!(only_count(sql.as_bytes()), None, "{sql}");
     }
 }
+
+#[test]
+fn what_the_proxy_answers_is_seen_to_be_about_it() {
+    use crate::session::{asked::asked, kill::Kill, local::answer, own_status::OwnStatus};
+    let peer = std::net::Ipv4Addr::LOCALHOST.into();
+    let mut answered = 0;
+    for start in ["", " ", "\n", "/* x */ "] {
+        for text in [
+            "SELECT CONNECTION_ID()",
+            "select connection_id ( ) AS `x`;",
+            "SELECT VERSION() v LIMIT 1",
+            "SELECT @@version",
+            "SELECT @@version AS 'from'",
+            "select @@version_comment limit 1",
+            "select USER()",
+            "SHOW STATUS LIKE 'Ssl_cipher'",
+            "show session status like 'Ssl_version%'",
+            "KILL 5",
+            "kill query 5;",
+        ] {
+            let sql = format!("{start}{text}").into_bytes();
+            let own = answer(&sql, "app", peer).is_some()
+                || OwnStatus::parse(&sql).is_some()
+                || asked(&sql).is_some();
+            if own || Kill::parse(&sql, false, 1).is_some() {
+                assert!(classify(&sql, false).about_proxy, "{start}{text}");
+                answered += 1;
+            }
+        }
+    }
+    assert!(answered >= 30, "{answered}");
+    for sql in ["SELECT c FROM sbtest1 WHERE id=50123", "UPDATE t SET a=1", "BEGIN", "SELECT `version`"] {
+        assert!(!classify(sql.as_bytes(), false).about_proxy, "{sql}");
+    }
+}

@@ -48,7 +48,7 @@ pub fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
 pub const LONGEST_VERB: usize = 10;
 
 /// Words that mean something after the verb, the usual ones first.
-const MEANINGFUL: [&[u8]; 36] = [
+const MEANINGFUL: [&[u8]; 40] = [
     b"FROM",
     b"SET",
     b"INTO",
@@ -85,6 +85,10 @@ const MEANINGFUL: [&[u8]; 36] = [
     b"SQL_CALC_FOUND_ROWS",
     b"IDENTITY",
     b"TABLES",
+    b"VERSION",
+    b"VERSION_COMMENT",
+    b"CONNECTION_ID",
+    b"USER",
 ];
 
 /// For each letter of the alphabet the lengths, as bits, of the meaningful words that begin with it. Nearly every other word

@@ -1,0 +1,96 @@
+//! What was found of statements, kept for those that differ from them in their values alone: nearly all that a program sends.
+
+use super::classify::Statement;
+use crate::digest::Digest;
+use crate::template::{Template, key};
+use parking_lot::RwLock;
+use std::sync::Arc;
+
+/// Statements with equal beginnings are in one set.
+const SETS: usize = 512;
+/// Most statements of a set.
+const WAYS: usize = 8;
+/// Longest statement that is kept, in bytes without its values.
+const LONGEST: usize = 2048;
+/// Into a set that is full every so many of the statements come that are not there.
+const SELDOM: usize = 16;
+
+/// What statements were read with: with something else other things are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// Version of the variables.
+    pub version: u64,
+    /// The session's status has NO_BACKSLASH_ESCAPES.
+    pub plain_backslash: bool,
+    /// A digest is made.
+    pub digests: bool,
+    /// As many bytes are read for the digest: that of a longer statement is of its beginning.
+    pub longest: usize,
+}
+
+/// What was found of a statement.
+pub struct Known {
+    /// How.
+    pub reading: Reading,
+    /// The statement without its values.
+    pub template: Template,
+    /// What it does. It must not be [of its values](Statement::of_values).
+    pub statement: Statement,
+    /// Its digest, if one was made.
+    pub digest: Option<Arc<Digest>>,
+}
+
+type Set = RwLock<Vec<Known>>;
+
+/// The statements that are known, for all sessions. Memory is bounded.
+pub struct KnownStatements {
+    sets: Box<[Set]>,
+}
+
+impl Default for KnownStatements {
+    fn default() -> Self {
+        Self { sets: (0..SETS).map(|_| Set::default()).collect() }
+    }
+}
+
+impl KnownStatements {
+    /// What was found of a statement that differs from this one in its values alone.
+    pub fn find(&self, sql: &[u8], reading: Reading) -> Option<(Statement, Option<Arc<Digest>>)> {
+        if sql.len() > reading.longest {
+            return None;
+        }
+        let set = self.set(sql)?.read();
+        let fits =
+            |known: &&Known| known.reading == reading && known.template.fits(sql, reading.plain_backslash);
+        let known = set.iter().find(fits)?;
+        Some((known.statement.clone(), known.digest.clone()))
+    }
+    /// Whether a statement that was not found is to be kept: where there is no room for all, a few will do, so that those which
+    /// never come again cost little.
+    pub fn wants(&self, sql: &[u8], reading: Reading) -> bool {
+        let is_full = || self.set(sql).is_some_and(|set| set.read().len() >= WAYS);
+        sql.len() <= LONGEST.min(reading.longest) && (!is_full() || fastrand::usize(..SELDOM) == 0)
+    }
+    /// Keeps what was found of a statement.
+    pub fn keep(&self, sql: &[u8], known: Known) {
+        let Some(set) = self.set(sql) else { return };
+        let version = known.reading.version;
+        let mut set = set.write();
+        set.retain(|other| other.reading.version == version);
+        if set.iter().any(|other| other.reading == known.reading && other.template == known.template) {
+            // Another session was faster.
+            return;
+        }
+        if set.len() >= WAYS {
+            let place = fastrand::usize(..set.len());
+            set.swap_remove(place);
+        }
+        set.push(known);
+    }
+    fn set(&self, sql: &[u8]) -> Option<&Set> {
+        self.sets.get(key(sql) as usize % SETS)
+    }
+}
+
+#[cfg(test)]
+mod tests;
