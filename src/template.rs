@@ -104,8 +104,8 @@ impl<'a> Gaps<'a> {
 #[inline]
 fn number_length(bytes: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
-        let is_digit = |at: &usize| bytes.get(*at).is_some_and(u8::is_ascii_digit);
-        (from..).find(|at| !is_digit(at)).unwrap_or(from)
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
     };
     let mut end = digits(0);
     if end == 0 {
@@ -127,7 +127,8 @@ fn text_length(bytes: &[u8], quote: u8, plain_backslash: bool) -> Option<usize> 
     (first == quote && inside.get(length) == Some(&quote)).then_some(length + 2)
 }
 
-/// A number that all statements of one template share, from what stands before the first byte that may begin a value.
+/// A number that all statements of one template share, from what stands before the first byte that may begin a value. Its high
+/// bits depend on all of that.
 pub fn key(sql: &[u8]) -> u64 {
     let (chunks, rest) = sql.get(..KEYED).unwrap_or(sql).as_chunks::<8>();
     let mut last = [0; 8];
@@ -135,7 +136,7 @@ pub fn key(sql: &[u8]) -> u64 {
     let mut key = 0;
     for chunk in chunks.iter().chain(std::iter::once(&last)) {
         let bytes = u64::from_le_bytes(*chunk);
-        let stops = digits_and_quotes(bytes);
+        let stops = stops(bytes);
         if stops != 0 {
             // The bytes before the first that stops.
             return mix(key, bytes & ((stops & stops.wrapping_neg()) >> 7).wrapping_sub(1));
@@ -147,23 +148,22 @@ pub fn key(sql: &[u8]) -> u64 {
 
 #[inline]
 fn mix(sum: u64, part: u64) -> u64 {
-    let product = u128::from(sum ^ part ^ 0x9E37_79B9_7F4A_7C15) * 0xD6E8_FEB8_6659_FD93;
-    (product >> 64) as u64 ^ product as u64
+    (sum.rotate_left(29) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The high bit of each byte that is a digit or a quote; all bytes at once.
+/// The high bit of each byte that is a digit, a quote, `#` or `&`; all bytes at once.
 #[inline]
-fn digits_and_quotes(bytes: u64) -> u64 {
+fn stops(bytes: u64) -> u64 {
     const fn each(byte: u8) -> u64 {
         u64::from_le_bytes([byte; 8])
     }
     const HIGH: u64 = each(0x80);
     let low = bytes & !HIGH;
     // The high bit of a sum of two bytes below 0x80 says that it is at least 0x80.
-    let from = |byte: u8| low + each(0x80 - byte);
-    let digits = from(b'0') & !from(b'9' + 1);
-    let quotes = from(b'"') & !from(b'"' + 1) | from(b'\'') & !from(b'\'' + 1);
-    (digits | quotes) & !bytes & HIGH
+    let digits = (low + each(0x80 - b'0')) & !(low + each(0x80 - b'9' - 1));
+    // The quotes differ in two bits, without which they and two others are nothing.
+    let others = ((low & each(!(b'"' ^ b'\''))) ^ each(b'"' & b'\'')) + each(0x7F);
+    (digits | !others) & !bytes & HIGH
 }
 
 #[cfg(test)]

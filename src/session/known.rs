@@ -88,7 +88,7 @@ impl KnownStatements {
         set.push(known);
     }
     fn set(&self, sql: &[u8]) -> Option<&Set> {
-        self.sets.get(key(sql) as usize % SETS)
+        self.sets.get((key(sql) >> 32) as usize % SETS)
     }
 }
 

@@ -10,7 +10,7 @@ use super::statements::{self, Open};
 use crate::pool::{Caller, Lease, StatementText};
 use std::sync::Arc;
 use wire::channel::{RawCommand, framed};
-use wire::statement::{Execute, joined, long_data_parameter, rewrite, statement_id};
+use wire::statement::{Execute, Replacement, joined, long_data_parameter, rewrite, statement_id};
 use wire::tracker::Outcome;
 use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
@@ -244,7 +244,7 @@ impl Session<'_> {
 }
 
 fn write_as(lease: &mut Lease<'_>, id: u32, call: &Call<'_>, types: &[u8]) -> Result<u64, WireError> {
-    let mut with = Vec::new();
+    let mut with = Replacement::new();
     lease.queue_closes();
     let backend = lease.backend();
     let named = backend.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);

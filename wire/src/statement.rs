@@ -3,6 +3,7 @@
 
 use crate::WireError;
 use crate::packet::{Fields, HEADER, MAX_PAYLOAD, parse_header, put_framed};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -50,6 +51,9 @@ pub fn joined(framed: &[u8]) -> Cow<'_, [u8]> {
         rest = after;
     }
 }
+
+/// Bytes that take the place of others: few as a rule, and then they are not allocated.
+pub type Replacement = SmallVec<[u8; 64]>;
 
 /// The front of a COM_STMT_EXECUTE: everything before the values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +129,7 @@ impl<'a> Execute<'a> {
     /// What to change so that a server takes it which may have been told other types, or none: `types` are those that the
     /// client sent last. Query attributes are left out if the server is without CLIENT_QUERY_ATTRIBUTES (`named`).
     /// Writes to `with` what takes the place of the bytes returned.
-    pub fn adapt(&self, types: &[u8], named: bool, with: &mut Vec<u8>) -> Range<usize> {
+    pub fn adapt(&self, types: &[u8], named: bool, with: &mut Replacement) -> Range<usize> {
         with.clear();
         if self.named && !named {
             self.without_attributes(types, with)
@@ -145,7 +149,7 @@ impl<'a> Execute<'a> {
         }
     }
     /// The values of attributes stay behind those of the parameters, where servers do not look.
-    fn without_attributes(&self, types: &[u8], with: &mut Vec<u8>) -> Range<usize> {
+    fn without_attributes(&self, types: &[u8], with: &mut Replacement) -> Range<usize> {
         let bytes = |range: Range<usize>| self.payload.get(range).unwrap_or_default();
         with.extend(bytes(FLAGS..FLAGS + 1).iter().map(|flags| flags & !PARAMETER_COUNT_AVAILABLE));
         with.extend_from_slice(bytes(FLAGS + 1..PARAMETERS));

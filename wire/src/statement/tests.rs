@@ -17,7 +17,7 @@ fn framed(payload: &[u8]) -> Vec<u8> {
 /// What a server is sent for `payload` under id 0x01020304.
 fn adapted(payload: &[u8], parameters: u16, client: bool, server: bool, types: &[u8]) -> Vec<u8> {
     let front = Execute::parse(payload, parameters, client).unwrap();
-    let (mut with, mut out) = (Vec::new(), Vec::new());
+    let (mut with, mut out) = (Replacement::new(), Vec::new());
     let range = front.adapt(types, server, &mut with);
     let framed = framed(payload);
     let rest = rewrite(&framed, 0x0102_0304, range, &with, &mut out);
@@ -122,7 +122,7 @@ proptest! {
         let payload = [&[EXECUTE][..], &bytes].concat();
         if let Ok(front) = Execute::parse(&payload, parameters, client) {
             let types = vec![0; usize::from(parameters) * 2];
-            let (mut with, mut out) = (Vec::new(), Vec::new());
+            let (mut with, mut out) = (Replacement::new(), Vec::new());
             let range = front.adapt(&types, server, &mut with);
             let framed = framed(&payload);
             rewrite(&framed, 1, range, &with, &mut out);
