@@ -86,6 +86,12 @@ fn a_packet_over_the_limit_is_refused_by_its_header() {
     // The refusal follows the packet.
     server.queue(b"");
     assert_eq!(server.output, [0, 0, 0, 4]);
+    let (mut client, mut server) = channels();
+    client.write_raw(b"\x05\0\0\0hello\x04\0\0\0here").unwrap();
+    assert!(
+        matches!(server.read_command(4, PARTIAL), Err(WireError::TooLarge { limit: 4 })),
+        "it came whole"
+    );
 }
 
 #[test]

@@ -45,6 +45,25 @@ fn result_sets_get_and_lose_their_eof() {
 }
 
 #[test]
+fn an_eof_before_rows_has_the_status_of_before_unless_the_end_is_known_with_them() {
+    // The end tells of a transaction that was not there before.
+    let (row, end): (&[u8], &[u8]) = (b"\0\0\x07\0\0\0", b"\xfe\0\0\x03\0\0\0");
+    for (command, rows, status) in [
+        (COM_QUERY, 0, b"\x03"),
+        (COM_QUERY, 1, b"\x02"),
+        (COM_STMT_EXECUTE, 0, b"\x03"),
+        (COM_STMT_EXECUTE, 1, b"\x03"),
+        (COM_STMT_EXECUTE, 2, b"\x02"),
+    ] {
+        let before = [b"\xfe\0\0", &status[..], b"\0"].concat();
+        let rows = vec![if command == COM_QUERY { b"\x017" } else { row }; rows];
+        let modern = [&[b"\x01", COLUMN], &rows[..], &[end]].concat();
+        let classic = [&[b"\x01", COLUMN, &before], &rows[..], &[b"\xfe\0\0\x03\0"]].concat();
+        becomes(command, sides(DEPRECATES, NONE), &modern, &classic);
+    }
+}
+
+#[test]
 fn an_eof_before_rows_promises_what_is_to_come() {
     let ended: &[u8] = b"\xfe\0\0\x0a\0\0\0";
     let modern: &[&[u8]] =
