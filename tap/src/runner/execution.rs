@@ -1,9 +1,9 @@
 //! One run of one test binary.
 
 use super::report::{Report, Test, Verdict};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
@@ -15,6 +15,10 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(100);
 /// Between the end of a program's output and its own end.
 const EXIT_POLL: Duration = Duration::from_millis(5);
+/// The most that one binary may write, in bytes: one that went on and on would fill disk and memory before its time is up.
+const OUTPUT_LIMIT: u64 = 4 << 20;
+/// Lines read ahead.
+const READ_AHEAD: usize = 64;
 
 /// How one binary did.
 #[derive(Debug, Default)]
@@ -47,8 +51,8 @@ impl Outcome {
     }
 }
 
-/// Runs `command` to its end, but not longer than `timeout`, nor once `give_up` has a reason; then it is killed with all its
-/// children. Standard output is judged as TAP; it and standard error go to `log_file`. While it runs, a file beside that with the
+/// Runs `command` to its end, but not longer than `timeout`, nor once `give_up` has a reason; then it is killed. What it has started
+/// and left running ends with it. Standard output is judged as TAP; it and standard error go to `log_file`. While it runs, a file beside that with the
 /// extension `pid` has its process number, which is that of its process group, too.
 pub fn run(
     mut command: Command,
@@ -85,7 +89,7 @@ pub fn run(
     Outcome { tests, problems, elapsed: started.elapsed() }
 }
 
-/// A started binary. Dropping it kills it and its children, unless it has been waited for.
+/// A started binary. Dropping it ends it and what is left of its process group.
 struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -95,15 +99,25 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Until it has been waited for, its number is its own and its group's.
-        if let Ok(None) = self.child.try_wait() {
-            if kill_process_group(Pid::from_child(&self.child), Signal::KILL).is_err() {
-                let _ = self.child.kill();
-            }
-            let _ = self.child.wait();
-        }
+        self.kill_group();
+        let _ = self.child.wait();
         // Nobody is misled by it: who reads it looks whether the process is the binary.
         let _ = fs::remove_file(&self.pid_file);
+    }
+}
+
+impl Running {
+    /// Whether it has ended. It is not waited for: until then its number is its own and its group's.
+    fn has_ended(&self) -> io::Result<bool> {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(Pid::from_child(&self.child)), look)?.is_some())
+    }
+
+    /// Called before it is waited for alone.
+    fn kill_group(&mut self) {
+        if kill_process_group(Pid::from_child(&self.child), Signal::KILL).is_err() {
+            let _ = self.child.kill();
+        }
     }
 }
 
@@ -112,7 +126,7 @@ fn start(command: &mut Command, log_file: &Path) -> io::Result<Running> {
     // A process group of its own: Ctrl-C reaches only us, and what the binary has started can be killed with it.
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log.try_clone()?).process_group(0);
     let mut child = command.spawn()?;
-    let (sender, lines) = mpsc::channel();
+    let (sender, lines) = mpsc::sync_channel(READ_AHEAD);
     let stdout = child.stdout.take();
     let running = Running { child, lines, log, pid_file: log_file.with_extension("pid") };
     fs::write(&running.pid_file, running.child.id().to_string())?;
@@ -123,8 +137,9 @@ fn start(command: &mut Command, log_file: &Path) -> io::Result<Running> {
     Ok(running)
 }
 
-fn forward_lines(stdout: ChildStdout, sender: &mpsc::Sender<String>) {
-    for line in BufReader::new(stdout).split(b'\n').map_while(Result::ok) {
+fn forward_lines(stdout: ChildStdout, sender: &mpsc::SyncSender<String>) {
+    // A line that never ends is cut where it is too much.
+    for line in BufReader::new(stdout.take(OUTPUT_LIMIT + 1)).split(b'\n').map_while(Result::ok) {
         if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
             return;
         }
@@ -137,7 +152,13 @@ fn watch(
     reason_to_kill: &mut dyn FnMut() -> Option<String>,
     report: &mut Report,
 ) -> Result<ExitStatus, String> {
-    let mut check = || reason_to_kill().map_or(Ok(()), |reason| Err(format!("killed: {reason}")));
+    let mut check = |log: &File| {
+        let length = log.metadata().map_or(0, |log| log.len());
+        let flood = || format!("it wrote more than {} MiB", OUTPUT_LIMIT >> 20);
+        let reason = (length > OUTPUT_LIMIT).then(flood).or_else(&mut *reason_to_kill);
+        reason.map_or(Ok(()), |reason| Err(format!("killed: {reason}")))
+    };
+    let waiting = |error| format!("cannot wait for it: {error}");
     loop {
         match running.lines.recv_timeout(TICK) {
             Ok(line) => {
@@ -145,18 +166,18 @@ fn watch(
                 writeln!(running.log, "{line}").map_err(|error| format!("cannot write its log: {error}"))?;
             }
             Err(RecvTimeoutError::Disconnected) => break,
+            // What it has left running may hold its output open.
+            Err(RecvTimeoutError::Timeout) if running.has_ended().map_err(waiting)? => running.kill_group(),
             Err(RecvTimeoutError::Timeout) => {}
         }
-        check()?;
+        check(&running.log)?;
     }
-    loop {
-        let status = running.child.try_wait().map_err(|error| format!("cannot wait for it: {error}"))?;
-        if let Some(status) = status {
-            return Ok(status);
-        }
-        check()?;
+    while !running.has_ended().map_err(waiting)? {
+        check(&running.log)?;
         thread::sleep(EXIT_POLL);
     }
+    running.kill_group();
+    running.child.wait().map_err(|error| format!("cannot wait for it: {error}"))
 }
 
 #[cfg(test)]
@@ -180,6 +201,16 @@ mod tests {
 
     fn shell(script: &str) -> (Outcome, String) {
         shell_until(script, LONG, &mut || None)
+    }
+
+    fn wait_for_end(pid: &str) {
+        let state = format!("/proc/{}/stat", pid.trim());
+        let gone = || fs::read_to_string(&state).map_or(true, |stat| stat.contains(") Z "));
+        let deadline = Instant::now() + LONG;
+        while !gone() {
+            assert!(Instant::now() < deadline, "{state} is there");
+            thread::sleep(EXIT_POLL);
+        }
     }
 
     fn failed(outcome: &Outcome) -> Vec<(usize, &str)> {
@@ -236,13 +267,27 @@ mod tests {
             begun.is_some().then(|| "enough".to_owned())
         });
         assert_eq!(outcome.problems, ["killed: enough"]);
-        let child = begun.unwrap();
-        let state = format!("/proc/{}/stat", child.trim());
-        let gone = || fs::read_to_string(&state).map_or(true, |stat| stat.contains(") Z "));
-        let deadline = Instant::now() + LONG;
-        while !gone() {
-            assert!(Instant::now() < deadline, "{state} is there");
-            thread::sleep(EXIT_POLL);
+        wait_for_end(&begun.unwrap());
+    }
+
+    #[test]
+    fn what_a_program_leaves_running_ends_with_it() {
+        for holds_output in ["", ">/dev/null 2>&1"] {
+            let directory = tempfile::tempdir().unwrap();
+            let pid_file = directory.path().join("pid");
+            let script =
+                format!("sleep 600 {holds_output} & echo $! >{}; echo 1..1; echo ok 1", pid_file.display());
+            let (outcome, _) = shell(&script);
+            assert!(outcome.passed(), "{outcome:?}");
+            wait_for_end(&fs::read_to_string(&pid_file).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_program_that_writes_without_end_is_killed() {
+        for script in ["exec yes $(printf %09999d)", "exec cat /dev/zero", "exec cat /dev/zero >&2"] {
+            let (outcome, _) = shell(script);
+            assert_eq!(outcome.problems, ["killed: it wrote more than 4 MiB"], "{script}");
         }
     }
 

@@ -3,7 +3,9 @@
 use super::{Places, RunError, group};
 use crate::command_line::CommandLine;
 use crate::interrupt::Interrupt;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -53,8 +55,9 @@ fn run(
     interrupt: &Interrupt,
 ) -> Result<String, RunError> {
     let running = || RunError::io(format!("running {}", hook.display()));
-    let mut child =
-        command.env("WORKSPACE", &places.workspace).stdin(Stdio::null()).spawn().map_err(running())?;
+    // A process group of its own, so that what it has started can be ended with it.
+    command.env("WORKSPACE", &places.workspace).stdin(Stdio::null()).process_group(0);
+    let mut child = command.spawn().map_err(running())?;
     let deadline = Instant::now() + HOOK_TIMEOUT;
     let status = loop {
         if let Some(status) = child.try_wait().map_err(running())? {
@@ -79,7 +82,7 @@ fn run(
 
 fn abandon(mut child: Child, interrupt: &Interrupt) -> String {
     // It may just have ended by itself.
-    let _ = child.kill();
+    let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let _ = child.wait();
     if interrupt.raised() {
         "interrupted".to_owned()
