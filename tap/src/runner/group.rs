@@ -1,6 +1,9 @@
 //! A test group on disk: its entry in groups.json and the folder with its hooks.
 
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -47,7 +50,35 @@ pub enum GroupError {
 /// Which binaries belong to which groups, as in groups.json: name of the binary, then its groups.
 #[derive(Debug, serde::Deserialize)]
 #[serde(transparent)]
-pub struct Registry(BTreeMap<String, Vec<String>>);
+pub struct Registry(#[serde(deserialize_with = "entries")] BTreeMap<String, Vec<String>>);
+
+/// Reads the entries. A name that is there twice would hide its first groups; one that is a path would lead out of the directories
+/// of binaries and logs.
+fn entries<'de, D: Deserializer<'de>>(json: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = BTreeMap<String, Vec<String>>;
+        fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+            to.write_str("an object of names of binaries, each with a list of groups")
+        }
+        fn visit_map<M: MapAccess<'de>>(self, mut json: M) -> Result<Self::Value, M::Error> {
+            let mut entries = BTreeMap::new();
+            while let Some((name, groups)) = json.next_entry::<String, _>()? {
+                if name.is_empty() || name.starts_with('.') || name.contains('/') {
+                    return Err(M::Error::custom(format!("'{name}' is no name of a binary")));
+                }
+                match entries.entry(name) {
+                    Entry::Vacant(free) => free.insert(groups),
+                    Entry::Occupied(taken) => {
+                        return Err(M::Error::custom(format!("'{}' is there twice", taken.key())));
+                    }
+                };
+            }
+            Ok(entries)
+        }
+    }
+    json.deserialize_map(Entries)
+}
 
 impl Registry {
     /// Reads `groups_dir`/groups.json.
@@ -148,6 +179,18 @@ mod tests {
         assert!(registry.binaries("g-g1", Some("c-t")).unwrap_err().to_string().contains("'c-t'"));
         let unknown = registry.binaries("x", None).unwrap_err().to_string();
         assert!(unknown.ends_with("known groups: g-g1, h-g1"), "{unknown}");
+    }
+
+    #[test]
+    fn a_registry_that_would_mislead_is_refused() {
+        let refused = |json: &str| serde_json::from_str::<Registry>(json).unwrap_err().to_string();
+        let twice = refused(r#"{"a-t": ["g-g1"], "b-t": [], "a-t": ["h-g1"]}"#);
+        assert!(twice.starts_with("'a-t' is there twice at line 1"), "{twice}");
+        for name in ["", "../a-t", "/bin/true", "."] {
+            let path = refused(&format!(r#"{{"{name}": ["g-g1"]}}"#));
+            assert!(path.starts_with(&format!("'{name}' is no name of a binary")), "{path}");
+        }
+        assert!(refused(r#"["a-t"]"#).contains("an object of names of binaries"));
     }
 
     #[test]
