@@ -1,6 +1,8 @@
 # pointsman: build, try and test. `make help` lists the targets.
 
 CARGO ?= cargo
+# What is built is looked for in target/debug and target/release, wherever else the caller builds.
+unexport CARGO_TARGET_DIR CARGO_BUILD_TARGET
 # Each flavour has a target directory of its own, so that neither overwrites the other.
 SIM_DIR := target/sim
 SIM_FLAGS := --features test-rds-bgd --target-dir $(SIM_DIR)

@@ -38,6 +38,7 @@ impl Fixture {
             datadir: Some(directory.path().join("data")),
             hosts_file: None,
             log_file: directory.path().join("log"),
+            pid_file: None,
             settings: free_port_settings().unwrap(),
         };
         let daemon = Daemon::start(&launch, &Interrupt::default()).unwrap();

@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # What the scripts of this directory have in common; not run by itself.
 set -euo pipefail
+# With it, cd may go elsewhere, and says where.
+unset CDPATH
 
 WORKSPACE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 # Where `make test_rds_bgd` leaves the daemon, the runner and the binaries.

@@ -76,6 +76,8 @@ pub struct Launch {
     pub hosts_file: Option<PathBuf>,
     /// Receives standard output and standard error
     pub log_file: PathBuf,
+    /// Receives the process number, before the daemon is ready
+    pub pid_file: Option<PathBuf>,
     /// For `--set`: variable and value
     pub settings: Vec<(String, String)>,
 }
@@ -122,7 +124,11 @@ impl Daemon {
         let mut child =
             command.spawn().map_err(DaemonError::io(format!("starting {}", launch.program.display())))?;
 
-        match wait_until_ready(&mut child, &datadir, &launch.log_file, interrupt) {
+        let noted = launch.pid_file.as_ref().map_or(Ok(()), |file| fs::write(file, child.id().to_string()));
+        let ready = noted
+            .map_err(DaemonError::io("writing the daemon's process number"))
+            .and_then(|()| wait_until_ready(&mut child, &datadir, &launch.log_file, interrupt));
+        match ready {
             Ok(ports) => Ok(Self { child, log_file: launch.log_file.clone(), ports, _temporary: temporary }),
             Err(error) => {
                 // The first error is the one to report.
@@ -140,11 +146,6 @@ impl Daemon {
     /// How it ended, if it is not running any more.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
-    }
-
-    /// Its process number.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
     }
 
     /// The last lines of its log.
@@ -321,6 +322,7 @@ mod tests {
             datadir: None,
             hosts_file: None,
             log_file: directory.join("log"),
+            pid_file: None,
             settings: Vec::new(),
         }
     }

@@ -55,6 +55,7 @@ pub fn run(program: &Path) -> Result<(), LocalError> {
         datadir: None,
         hosts_file: None,
         log_file: log_file.clone(),
+        pid_file: None,
         settings: settings()?,
     };
     let mut daemon = Daemon::start(&launch, &interrupt)?;

@@ -5,6 +5,7 @@
 mod lab;
 
 use lab::{GOOD_DAEMON, Lab, Run};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,11 @@ struct Workspace(Lab);
 
 impl Workspace {
     fn new(binaries: &[(&str, &str)]) -> Self {
-        let lab = Lab::new(GOOD_DAEMON, binaries);
+        Self::with_daemon(GOOD_DAEMON, binaries)
+    }
+
+    fn with_daemon(daemon: &str, binaries: &[(&str, &str)]) -> Self {
+        let lab = Lab::new(daemon, binaries);
         let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../groups/control");
         fs::create_dir(lab.path("groups/control")).unwrap();
         for script in SCRIPTS.map(|name| format!("{name}.bash")) {
@@ -77,6 +82,15 @@ fn what_is_missing_is_said() {
         refused(script, Some(("INFRA_ID", "")), "INFRA_ID must be a name");
         refused(script, Some(("INFRA_ID", "../x")), "INFRA_ID must be a name");
     }
+    let mut relative = Command::new("bash");
+    relative.arg("groups/control/ensure-infras.bash").env("CDPATH", ".");
+    relative
+        .env("POINTSMAN_BUILD", workspace.0.path("bin"))
+        .env("INFRA_ID", "run-1")
+        .env("TAP_GROUP", "fake-g1");
+    relative.current_dir(workspace.0.path(""));
+    Run::from(relative.output().unwrap()).expect(0, &["1 binaries are there\n"]);
+    fs::remove_dir(workspace.logs("")).unwrap();
     refused("ensure-infras", Some(("TAP_GROUP", "")), "TAP_GROUP must name a group");
     refused("ensure-infras", Some(("TAP_GROUP", "other-g1")), "known groups: fake-g1");
     refused("ensure-infras", Some(("POINTSMAN_BUILD", "/nowhere")), "make test_rds_bgd");
@@ -108,6 +122,43 @@ fn what_a_killed_runner_left_is_ended() {
     assert!(workspace.logs("1/daemon.log").is_file());
     for file in ["data", "daemon.pid", "runner.pid", "a-t.1.pid"] {
         assert!(!workspace.logs("1").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn a_daemon_that_was_not_ready_when_its_runner_was_killed_is_ended() {
+    let workspace = Workspace::with_daemon("sleep 600 & wait", &[("a-t", GOOD)]);
+    workspace.run("ensure-infras", &[]).expect(0, &[]);
+    let mut runner = workspace.command("run-tests-isolated", &[]).spawn().unwrap();
+    let daemon = running(&workspace.logs("1/daemon.pid"));
+    runner.kill().unwrap();
+    runner.wait().unwrap();
+    assert!(is_alive(daemon));
+    workspace.run("destroy-infras", &[]).expect(0, &[&format!("stopping process {daemon} with")]);
+    lab::wait_for("it ends", || !is_alive(daemon));
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_run_unless_nohup_says_otherwise() {
+    for (nohup, status, verdict) in [(false, 1, "killed: interrupted"), (true, 0, "\n1 passed, 0 failed\n")] {
+        let workspace = Workspace::new(&[(
+            "a-t",
+            &format!("echo >$TAP_WORKDIR/runs; while [ ! -e $TAP_WORKDIR/go ]; do sleep 0.02; done; {GOOD}"),
+        )]);
+        workspace.run("ensure-infras", &[]).expect(0, &[]);
+        let command = workspace.command("run-tests-isolated", &[]);
+        let mut wrapped = Command::new("sh");
+        let trap = if nohup { "trap '' HUP; exec \"$0\"" } else { "exec \"$0\"" };
+        wrapped.args(["-c", trap]).arg(command.get_program());
+        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let runner =
+            wrapped.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        lab::wait_for("the binary runs", || workspace.logs("1/runs").exists());
+        kill_process(Pid::from_child(&runner), Signal::HUP).unwrap();
+        if nohup {
+            fs::write(workspace.logs("1/go"), "").unwrap();
+        }
+        Run::from(runner.wait_with_output().unwrap()).expect(status, &[verdict]);
     }
 }
 

@@ -75,7 +75,8 @@ pub fn run(program: &Path) -> Result<bool, DemoError> {
     let log_file = directory.path().join("daemon.log");
     let settings = free_port_settings()?;
     let hosts_file = Some(names.path().to_owned());
-    let launch = Launch { program: program.to_owned(), datadir: None, hosts_file, log_file, settings };
+    let launch =
+        Launch { program: program.to_owned(), datadir: None, hosts_file, log_file, pid_file: None, settings };
     let daemon = Daemon::start(&launch, &interrupt)?;
 
     let shown = Demonstration::set_up(daemon.command_line(), names, interrupt).and_then(Demonstration::show);

@@ -109,10 +109,10 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
         datadir: Some(directory.data()),
         hosts_file,
         log_file: directory.daemon_log(),
+        pid_file: Some(directory.daemon_pid()),
         settings,
     };
     let mut daemon = Daemon::start(&launch, &interrupt)?;
-    write(&directory.daemon_pid(), &daemon.pid().to_string())?;
     let command_line = CommandLine { workdir: directory.path().to_owned(), ..daemon.command_line() };
     hooks::before_tests(&places, &command_line, &interrupt)
         .inspect_err(|_| println!("The daemon's log ends with:\n{}", daemon.log_tail()))?;
@@ -148,15 +148,13 @@ fn check(names: &[String], places: &Places, isolation: bool) -> Result<bool, Run
     Ok(true)
 }
 
-/// Writes the report and removes what is of no use any more.
+/// Removes what is of no use any more, and writes the report.
 fn close(
     options: &Options,
     directory: &RunDirectory,
     suites: &[Suite],
     passed: bool,
 ) -> Result<(), RunError> {
-    let junit = options.junit.clone().unwrap_or_else(|| directory.junit());
-    write(&junit, &junit::document(&options.group, suites))?;
     let remove = |what: &Path, outcome: io::Result<()>| {
         outcome.map_err(RunError::io(format!("removing {}", what.display())))
     };
@@ -167,6 +165,8 @@ fn close(
         // After a failure the daemon's databases may tell why, the log of the simulator's probes among them.
         remove(&directory.data(), fs::remove_dir_all(directory.data()))?;
     }
+    let junit = options.junit.clone().unwrap_or_else(|| directory.junit());
+    write(&junit, &junit::document(&options.group, suites))?;
     println!("Logs: {}  JUnit: {}", directory.path().display(), junit.display());
     Ok(())
 }
