@@ -201,7 +201,15 @@ fn builder(common_name: &str, key: &PKey<Private>) -> Result<X509Builder, ErrorS
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, WireError> {
-    fs::read(path).map_err(|e| unusable(path, "cannot be read", e))
+    check_plain(path).and_then(|()| fs::read(path)).map_err(|e| unusable(path, "cannot be read", e))
+}
+
+/// An error where a path leads to no file: a pipe could keep its reader waiting for ever.
+fn check_plain(path: &Path) -> io::Result<()> {
+    match fs::metadata(path)?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file")),
+    }
 }
 
 fn unusable(path: &Path, what: &str, cause: impl std::fmt::Display) -> WireError {
@@ -274,6 +282,20 @@ pub(crate) mod tests {
         fs::write(dir.path().join("pointsman-cert.pem"), "nonsense").unwrap();
         let text = ServerTls::load_or_create(dir.path()).err().unwrap().to_string();
         assert!(text.contains("pointsman-key.pem") && text.contains("remove"), "{text}");
+    }
+
+    #[test]
+    fn a_pipe_keeps_nobody_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        ServerTls::load_or_create(dir.path()).unwrap();
+        let key = Files::in_dir(dir.path()).key;
+        fs::remove_file(&key).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&key).status().unwrap().success());
+        let text = ServerTls::load_or_create(dir.path()).err().unwrap().to_string();
+        assert!(text.contains("pointsman-key.pem cannot be read (not a file)"), "{text}");
+        let files = ClientFiles { ca: key.to_str().unwrap().to_owned(), ..ClientFiles::default() };
+        let text = ClientTls::new(&files).err().unwrap().to_string();
+        assert!(text.contains("ssl_ca") && text.contains("not a file"), "{text}");
     }
 
     type Accepted = Result<openssl::ssl::SslStream<Buffered>, HandshakeError<Buffered>>;

@@ -26,8 +26,14 @@ impl DiskFile {
     /// Makes the file if it is missing, readable for its owner alone since it holds passwords. One that is there keeps its mode
     /// until [`Self::protect`].
     pub fn create(path: PathBuf) -> Result<Self, StoreError> {
-        let file =
-            OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path);
+        // SQLite would wait for ever for what comes out of a pipe.
+        let other = fs::metadata(&path).is_ok_and(|found| !found.is_file());
+        let file = match other {
+            true => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a file")),
+            false => {
+                OpenOptions::new().create(true).truncate(false).read(true).write(true).mode(0o600).open(&path)
+            }
+        };
         match file.and_then(|file| file.metadata()) {
             Ok(found) => Ok(Self { path, identity: Arc::new(Mutex::new(identity(&found))) }),
             Err(error) => Err(StoreError(format!(

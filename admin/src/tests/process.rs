@@ -122,6 +122,10 @@ fn flush_configdb_uses_the_file_that_is_there_now() {
     assert!(f.error("PROXYSQL FLUSH CONFIGDB").message.contains("not a pointsman database"));
     assert!(f.error("SELECT COUNT(*) FROM disk.mysql_users").message.contains("replaced"));
 
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(f.error("PROXYSQL FLUSH CONFIGDB").message.contains("pointsman.db: not a file"));
+
     for (made, why) in [
         ("CREATE TABLE orders (id INT)", "it has a table orders"),
         ("CREATE TABLE mysql_users (username, password, shoe_size)", "shoe_size"),

@@ -126,7 +126,10 @@ fn set(column: &str, path: &str, set: impl FnOnce(&Path) -> Result<(), ErrorStac
         WireError::Tls(format!("{column} '{}' cannot be used: {reason}", path.escape_debug()))
     };
     let path = Path::new(path);
-    let readable = if path.is_dir() { fs::read_dir(path).map(drop) } else { fs::File::open(path).map(drop) };
+    let readable = match path.is_dir() {
+        true => fs::read_dir(path).map(drop),
+        false => super::check_plain(path).and_then(|()| fs::File::open(path).map(drop)),
+    };
     readable.map_err(|error| wrong(&error))?;
     set(path).map_err(|error| wrong(&error))
 }
