@@ -11,6 +11,8 @@ use records::RECORDS;
 pub use records::{CONNECTION_POOL, QUERY_DIGEST, RecordTable};
 use rusqlite::types::Value as Cell;
 use rusqlite::{Connection, params_from_iter};
+use std::fs::{OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,6 +115,15 @@ impl History {
                 "{path}: {error}; there is no stats_history until it can be opened or is moved away"
             ))
         };
+        // Statements of clients are in it. Where this fails, opening it tells why.
+        let _ = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|file| file.set_permissions(Permissions::from_mode(0o600)));
         let conn = Connection::open(&path).map_err(explain)?;
         conn.busy_timeout(Duration::from_secs(1)).map_err(explain)?;
         conn.execute_batch(&format!(
@@ -257,6 +268,20 @@ mod tests {
         drop(history);
         let history = Arc::new(History::open(dir.path()).unwrap());
         assert_eq!(shown(&history, "system_cpu_day").len(), 2);
+    }
+
+    #[test]
+    fn nobody_else_may_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(DATABASE);
+        let history = History::open(dir.path()).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let beside = dir.path().join(format!("{DATABASE}-wal"));
+        assert_eq!((mode(&path), mode(&beside)), (0o600, 0o600));
+        drop(history);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let _history = History::open(dir.path()).unwrap();
+        assert_eq!((mode(&path), mode(&beside)), (0o600, 0o600), "made by an earlier version");
     }
 
     #[test]
