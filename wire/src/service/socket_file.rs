@@ -21,6 +21,7 @@ impl SocketFile {
         let mut draft = path.as_os_str().to_owned();
         draft.push(".new");
         let draft = PathBuf::from(draft);
+        refuse_unless_free(&draft)?;
         match fs::remove_file(&draft) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -307,6 +307,12 @@ mod addresses {
         assert_eq!(listen_at(&service, &file).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read(&file).unwrap(), b"precious");
         assert!(listen_at(&service, &directory.path().join("missing/sock")).is_err());
+
+        // The name under which a socket is made before it gets its own.
+        let (next, draft) = (directory.path().join("next"), directory.path().join("next.new"));
+        fs::write(&draft, "precious").unwrap();
+        assert_eq!(listen_at(&service, &next).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&draft).unwrap(), b"precious");
     }
 
     #[test]
