@@ -1,10 +1,10 @@
 //! Listeners that follow their variable: what an interface list asks for is bound, what it drops is closed.
 
 use parking_lot::Mutex;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
+use std::{fs, io};
 use wire::service::{Address, Service};
 
 /// One service and the addresses its variable names.
@@ -67,6 +67,12 @@ impl Listeners {
         let mut state = self.state.lock();
         let paused = state.paused;
         let bound = &mut state.bound;
+        if !paused {
+            // Nobody finds them any more, since something has tidied up their directory: they are made anew.
+            bound
+                .extract_if(.., |bound| is_gone(&bound.actual))
+                .for_each(|gone| self.service.unlisten(gone.actual));
+        }
         let mut dropped: Vec<Bound> = bound.extract_if(.., |bound| !wanted.contains(&bound.asked)).collect();
         let mut closed: Vec<Bound> = Vec::new();
         let kept = bound.len();
@@ -183,6 +189,14 @@ impl Listeners {
     }
 }
 
+/// Whether an address is a unix socket without its file.
+fn is_gone(address: &Address) -> bool {
+    match address {
+        Address::Unix(path) => fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound),
+        Address::Tcp(_) => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +264,21 @@ mod tests {
         let second = addresses(&listeners);
         assert!(TcpStream::connect(second[0]).is_ok());
         assert!(TcpStream::connect(first[0]).is_err(), "the dropped address is closed");
+        listeners.stop(Duration::ZERO);
+    }
+
+    #[test]
+    fn a_socket_whose_file_was_removed_is_made_anew() {
+        let listeners = listeners();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("sock");
+        let list = format!("127.0.0.1:0;{}", path.display());
+        listeners.apply(&list).unwrap();
+        let before = listeners.addresses();
+        fs::remove_file(&path).unwrap();
+        listeners.apply(&list).unwrap();
+        assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
+        assert_eq!(listeners.addresses(), before);
         listeners.stop(Duration::ZERO);
     }
 
