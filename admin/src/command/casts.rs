@@ -1,6 +1,6 @@
 //! `CONVERT(value, TYPE)`, which drivers send and SQLite does not know, as CAST.
 
-use super::text::split_outside_quotes;
+use super::text::{Quotes, split_outside_quotes};
 use std::borrow::Cow;
 
 const WORD: &str = "CONVERT";
@@ -16,21 +16,16 @@ pub(super) fn with_casts(sql: &str) -> Cow<'_, str> {
 
 fn inside(sql: &str, depth: u32) -> Cow<'_, str> {
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);
-    let (mut quote, mut before) = (None, ' ');
+    let (mut quotes, mut before) = (Quotes::default(), ' ');
     while let Some(c) = sql[at..].chars().next() {
         let begins =
-            depth > 0 && quote.is_none() && !before.is_alphanumeric() && !matches!(before, '_' | '.');
+            !quotes.hold(c) && depth > 0 && !before.is_alphanumeric() && !matches!(before, '_' | '.');
         if let Some((cast, length)) = Some(&sql[at..]).filter(|_| begins).and_then(|text| cast(text, depth)) {
             out.push_str(&sql[copied..at]);
             out.push_str(&cast);
             at += length;
             (copied, before) = (at, ')');
             continue;
-        }
-        match quote {
-            Some(open) if c == open => quote = None,
-            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
-            _ => {}
         }
         before = c;
         at += c.len_utf8();
@@ -55,18 +50,14 @@ fn cast(text: &str, depth: u32) -> Option<(String, usize)> {
 
 /// Where the parenthesis is that closes what was opened before `text`.
 fn closing(text: &str) -> Option<usize> {
-    let (mut quote, mut depth) = (None, 0);
+    let (mut quotes, mut depth) = (Quotes::default(), 0);
     for (at, c) in text.char_indices() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None => match c {
-                '\'' | '"' | '`' => quote = Some(c),
-                '(' => depth += 1,
-                ')' if depth == 0 => return Some(at),
-                ')' => depth -= 1,
-                _ => {}
-            },
+        match c {
+            _ if quotes.hold(c) => {}
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            _ => {}
         }
     }
     None

@@ -2,10 +2,11 @@
 
 use super::casts::with_casts;
 use super::run_sql;
-use super::text::{after, literal, split_outside_quotes};
+use super::text::{Quotes, after, literal, split_outside_quotes};
 use crate::Admin;
 use crate::answer::Answer;
 use crate::current::{Client, Role};
+use crate::variables::registry;
 use wire::SqlError;
 
 /// System variables of a MySQL server that drivers and tools ask for, as this interface answers them.
@@ -132,13 +133,12 @@ fn rewritten(admin: &Admin, client: &Client, rest: &str) -> Option<Result<String
         return None;
     }
     let mut out = String::from("SELECT ");
-    let (mut quote, mut tail, mut found) = (None, rest.as_str(), dual);
+    let (mut quotes, mut tail, mut found) = (Quotes::default(), rest.as_str(), dual);
     while let Some(c) = tail.chars().next() {
-        let name = tail.strip_prefix("@@").filter(|_| quote.is_none());
+        let quoted = quotes.hold(c);
+        let name = tail.strip_prefix("@@").filter(|_| !quoted);
         if let Some(after) = name {
-            // Not with a dash: there it may be a minus.
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-            let end = after.find(|c| !plain(c)).unwrap_or(after.len());
+            let end = name_length(after);
             match value(admin, client, variable_name(&after[..end])) {
                 Ok(Some(value)) => out.push_str(&literal(&value)),
                 Ok(None) => out.push_str("NULL"),
@@ -155,15 +155,21 @@ fn rewritten(admin: &Admin, client: &Client, rest: &str) -> Option<Result<String
             tail = &after[end..];
             continue;
         }
-        match quote {
-            Some(open) if c == open => quote = None,
-            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
-            _ => {}
-        }
         out.push(c);
         tail = &tail[c.len_utf8()..];
     }
     found.then_some(Ok(out))
+}
+
+/// The length of the name that a text begins with. What follows a dash is part of it where a variable of the daemon has that name;
+/// otherwise the dash may be a minus.
+fn name_length(text: &str) -> usize {
+    let length = |belongs: fn(char) -> bool| text.find(|c| !belongs(c)).unwrap_or(text.len());
+    let longest = length(is_plain);
+    if registry::find(variable_name(&text[..longest])).is_some() {
+        return longest;
+    }
+    length(|c| is_plain(c) && c != '-')
 }
 
 fn without_dual(rest: &str) -> (String, bool) {
@@ -219,6 +225,18 @@ mod tests {
         assert_eq!(without_dual("1 FROM DUAL WHERE 1"), ("1 WHERE 1".into(), true));
         assert_eq!(without_dual("'x from dual y'"), ("'x from dual y'".into(), false));
         assert_eq!(without_dual("1 FROM duality"), ("1 FROM duality".into(), false));
+    }
+
+    #[test]
+    fn a_dash_belongs_to_the_names_of_the_daemons_variables() {
+        for (text, name) in [
+            ("admin-version, 1", "admin-version"),
+            ("global.mysql-wait_timeout+1", "global.mysql-wait_timeout"),
+            ("wait_timeout-1", "wait_timeout"),
+            ("mysql-nothing", "mysql"),
+        ] {
+            assert_eq!(&text[..name_length(text)], name);
+        }
     }
 
     #[test]

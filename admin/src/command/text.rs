@@ -48,23 +48,37 @@ fn comment(text: &str) -> Option<usize> {
     to_the_end_of_line.then(|| text.find('\n').unwrap_or(text.len()))
 }
 
+/// Follows a text from its beginning, character by character, and knows what of it is quoted.
+#[derive(Default)]
+pub(super) struct Quotes(Option<char>);
+
+impl Quotes {
+    /// Whether the next character is part of a quoted text, its quotes included.
+    pub fn hold(&mut self, c: char) -> bool {
+        match self.0 {
+            Some(open) => {
+                self.0 = (c != open).then_some(open);
+                true
+            }
+            None => {
+                self.0 = matches!(c, '\'' | '"' | '`').then_some(c);
+                self.0.is_some()
+            }
+        }
+    }
+}
+
 /// The text with parameters (`?` outside quotes) replaced by what `literal` makes of their numbers, and how many there are.
 pub(crate) fn with_parameters(sql: &str, mut literal: impl FnMut(usize) -> String) -> (String, usize) {
     let mut out = String::with_capacity(sql.len());
-    let (mut quote, mut count) = (None, 0);
+    let (mut quotes, mut count) = (Quotes::default(), 0);
     for c in sql.chars() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
-            None if c == '?' => {
-                out.push_str(&literal(count));
-                count += 1;
-                continue;
-            }
-            None => {}
+        if !quotes.hold(c) && c == '?' {
+            out.push_str(&literal(count));
+            count += 1;
+        } else {
+            out.push(c);
         }
-        out.push(c);
     }
     (out, count)
 }
@@ -78,20 +92,13 @@ pub(crate) fn first_word(statement: &str) -> String {
 /// Each run of blanks outside quotes becomes one blank.
 pub(super) fn collapse(sql: &str) -> String {
     let mut out = String::with_capacity(sql.len());
-    let mut quote = None;
+    let mut quotes = Quotes::default();
     for c in sql.chars() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
-            None if c.is_whitespace() => {
-                if !out.ends_with(' ') {
-                    out.push(' ');
-                }
-                continue;
-            }
-            _ => {}
+        if quotes.hold(c) || !c.is_whitespace() {
+            out.push(c);
+        } else if !out.ends_with(' ') {
+            out.push(' ');
         }
-        out.push(c);
     }
     out
 }
@@ -107,19 +114,17 @@ pub(super) fn after<'a>(statement: &'a str, words: &str) -> Option<&'a str> {
 /// Splits at a separator outside quotes and parentheses.
 pub(super) fn split_outside_quotes(text: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
-    let (mut quote, mut depth, mut start) = (None, 0u32, 0);
+    let (mut quotes, mut depth, mut start) = (Quotes::default(), 0u32, 0);
     for (index, c) in text.char_indices() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => {}
-            None if matches!(c, '\'' | '"' | '`') => quote = Some(c),
-            None if c == '(' => depth = depth.saturating_add(1),
-            None if c == ')' => depth = depth.saturating_sub(1),
-            None if c == separator && depth == 0 => {
+        match c {
+            _ if quotes.hold(c) => {}
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            c if c == separator && depth == 0 => {
                 parts.push(text[start..index].trim());
                 start = index + c.len_utf8();
             }
-            None => {}
+            _ => {}
         }
     }
     parts.push(text[start..].trim());
