@@ -118,7 +118,7 @@ pub(super) fn run(admin: &Admin, module: &Module, way: Move) -> Result<Answer, S
     Ok(Answer::done())
 }
 
-/// LOAD of everything, variables first since the rest is used under them.
+/// LOAD of everything, variables last: publishing them opens the listeners.
 pub(crate) fn load_all(admin: &Admin) -> Result<(), SqlError> {
     let _one_at_a_time = admin.moving.lock();
     for module in MODULES.iter().filter(|module| module.group != Group::Variables) {
