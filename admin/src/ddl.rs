@@ -4,10 +4,12 @@
 
 mod attributes;
 mod cluster;
+mod monitor;
 mod stats;
 
 pub use attributes::*;
 pub use cluster::*;
+pub use monitor::*;
 pub use stats::*;
 
 /// mysql_servers and its runtime form, which has one more status.
@@ -161,33 +163,6 @@ macro_rules! query_rules_fast_routing {
     };
 }
 
-/// stats_mysql_query_digest and its form that clears what it shows.
-macro_rules! query_digest {
-    ($name:literal) => {
-        concat!(
-            "CREATE TABLE ",
-            $name,
-            " (
-    hostgroup INT,
-    schemaname VARCHAR NOT NULL,
-    username VARCHAR NOT NULL,
-    client_address VARCHAR NOT NULL,
-    digest VARCHAR NOT NULL,
-    digest_text VARCHAR NOT NULL,
-    count_star INTEGER NOT NULL,
-    first_seen INTEGER NOT NULL,
-    last_seen INTEGER NOT NULL,
-    sum_time INTEGER NOT NULL,
-    min_time INTEGER NOT NULL,
-    max_time INTEGER NOT NULL,
-    sum_rows_affected INTEGER NOT NULL,
-    sum_rows_sent INTEGER NOT NULL,
-    PRIMARY KEY (hostgroup, schemaname, username, client_address, digest)
-)"
-        )
-    };
-}
-
 /// mysql_servers
 pub const MYSQL_SERVERS: &str = servers!("mysql_servers", "'ONLINE','SHUNNED','OFFLINE_SOFT','OFFLINE_HARD'");
 
@@ -244,100 +219,6 @@ pub const RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS: &str = "CREATE TABLE runtime_mys
 /// runtime_global_variables
 pub const RUNTIME_GLOBAL_VARIABLES: &str = variables!("runtime_global_variables");
 
-/// stats_mysql_processlist
-pub const STATS_MYSQL_PROCESSLIST: &str = "CREATE TABLE stats_mysql_processlist (
-    ThreadID INT NOT NULL,
-    SessionID INTEGER PRIMARY KEY NOT NULL,
-    user VARCHAR,
-    db VARCHAR,
-    cli_host VARCHAR,
-    cli_port INT,
-    hostgroup INT,
-    l_srv_host VARCHAR,
-    l_srv_port INT,
-    srv_host VARCHAR,
-    srv_port INT,
-    command VARCHAR,
-    time_ms INT NOT NULL,
-    info VARCHAR,
-    status_flags INT,
-    extended_info VARCHAR
-)";
-
-/// stats_mysql_users
-pub const STATS_MYSQL_USERS: &str = "CREATE TABLE stats_mysql_users (
-    username VARCHAR PRIMARY KEY,
-    frontend_connections INT NOT NULL,
-    frontend_max_connections INT NOT NULL
-)";
-
-/// stats_mysql_commands_counters
-pub const STATS_MYSQL_COMMANDS_COUNTERS: &str = "CREATE TABLE stats_mysql_commands_counters (
-    Command VARCHAR NOT NULL PRIMARY KEY,
-    Total_Time_us INT NOT NULL,
-    Total_cnt INT NOT NULL,
-    cnt_100us INT NOT NULL,
-    cnt_500us INT NOT NULL,
-    cnt_1ms INT NOT NULL,
-    cnt_5ms INT NOT NULL,
-    cnt_10ms INT NOT NULL,
-    cnt_50ms INT NOT NULL,
-    cnt_100ms INT NOT NULL,
-    cnt_500ms INT NOT NULL,
-    cnt_1s INT NOT NULL,
-    cnt_5s INT NOT NULL,
-    cnt_10s INT NOT NULL,
-    cnt_INFs INT NOT NULL
-)";
-
-/// stats_mysql_global
-pub const STATS_MYSQL_GLOBAL: &str = "CREATE TABLE stats_mysql_global (
-    Variable_Name VARCHAR NOT NULL PRIMARY KEY,
-    Variable_Value VARCHAR NOT NULL
-)";
-
-/// mysql_server_connect_log
-pub const MYSQL_SERVER_CONNECT_LOG: &str = "CREATE TABLE mysql_server_connect_log (
-    hostname VARCHAR NOT NULL,
-    port INT NOT NULL DEFAULT 3306,
-    time_start_us INT NOT NULL DEFAULT 0,
-    connect_success_time_us INT DEFAULT 0,
-    connect_error VARCHAR,
-    PRIMARY KEY (hostname, port, time_start_us)
-)";
-
-/// mysql_server_ping_log
-pub const MYSQL_SERVER_PING_LOG: &str = "CREATE TABLE mysql_server_ping_log (
-    hostname VARCHAR NOT NULL,
-    port INT NOT NULL DEFAULT 3306,
-    time_start_us INT NOT NULL DEFAULT 0,
-    ping_success_time_us INT DEFAULT 0,
-    ping_error VARCHAR,
-    PRIMARY KEY (hostname, port, time_start_us)
-)";
-
-/// mysql_server_replication_lag_log
-pub const MYSQL_SERVER_REPLICATION_LAG_LOG: &str = "CREATE TABLE mysql_server_replication_lag_log (
-    hostname VARCHAR NOT NULL,
-    port INT NOT NULL DEFAULT 3306,
-    time_start_us INT NOT NULL DEFAULT 0,
-    success_time_us INT DEFAULT 0,
-    repl_lag INT,
-    error VARCHAR,
-    PRIMARY KEY (hostname, port, time_start_us)
-)";
-
-/// mysql_server_read_only_log
-pub const MYSQL_SERVER_READ_ONLY_LOG: &str = "CREATE TABLE mysql_server_read_only_log (
-    hostname VARCHAR NOT NULL,
-    port INT NOT NULL DEFAULT 3306,
-    time_start_us INT NOT NULL DEFAULT 0,
-    success_time_us INT DEFAULT 0,
-    read_only INT DEFAULT 1,
-    error VARCHAR,
-    PRIMARY KEY (hostname, port, time_start_us)
-)";
-
 /// mysql_query_rules
 pub const MYSQL_QUERY_RULES: &str = query_rules!("mysql_query_rules");
 
@@ -350,15 +231,3 @@ pub const MYSQL_QUERY_RULES_FAST_ROUTING: &str = query_rules_fast_routing!("mysq
 /// runtime_mysql_query_rules_fast_routing
 pub const RUNTIME_MYSQL_QUERY_RULES_FAST_ROUTING: &str =
     query_rules_fast_routing!("runtime_mysql_query_rules_fast_routing");
-
-/// stats_mysql_query_rules
-pub const STATS_MYSQL_QUERY_RULES: &str = "CREATE TABLE stats_mysql_query_rules (
-    rule_id INTEGER PRIMARY KEY,
-    hits INT NOT NULL
-)";
-
-/// stats_mysql_query_digest
-pub const STATS_MYSQL_QUERY_DIGEST: &str = query_digest!("stats_mysql_query_digest");
-
-/// stats_mysql_query_digest_reset
-pub const STATS_MYSQL_QUERY_DIGEST_RESET: &str = query_digest!("stats_mysql_query_digest_reset");

@@ -1,4 +1,4 @@
-//! Statistics of pools, errors and clients' hosts. A `_reset` form shows the same and has counting begin anew.
+//! Statistics. A `_reset` form shows the same and has counting begin anew.
 
 /// stats_mysql_connection_pool and its form that clears what it shows.
 macro_rules! connection_pool {
@@ -66,6 +66,85 @@ macro_rules! errors {
         )
     };
 }
+
+/// stats_mysql_query_digest and its form that clears what it shows.
+macro_rules! query_digest {
+    ($name:literal) => {
+        concat!(
+            "CREATE TABLE ",
+            $name,
+            " (
+    hostgroup INT,
+    schemaname VARCHAR NOT NULL,
+    username VARCHAR NOT NULL,
+    client_address VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,
+    digest_text VARCHAR NOT NULL,
+    count_star INTEGER NOT NULL,
+    first_seen INTEGER NOT NULL,
+    last_seen INTEGER NOT NULL,
+    sum_time INTEGER NOT NULL,
+    min_time INTEGER NOT NULL,
+    max_time INTEGER NOT NULL,
+    sum_rows_affected INTEGER NOT NULL,
+    sum_rows_sent INTEGER NOT NULL,
+    PRIMARY KEY (hostgroup, schemaname, username, client_address, digest)
+)"
+        )
+    };
+}
+
+/// stats_mysql_processlist
+pub const STATS_MYSQL_PROCESSLIST: &str = "CREATE TABLE stats_mysql_processlist (
+    ThreadID INT NOT NULL,
+    SessionID INTEGER PRIMARY KEY NOT NULL,
+    user VARCHAR,
+    db VARCHAR,
+    cli_host VARCHAR,
+    cli_port INT,
+    hostgroup INT,
+    l_srv_host VARCHAR,
+    l_srv_port INT,
+    srv_host VARCHAR,
+    srv_port INT,
+    command VARCHAR,
+    time_ms INT NOT NULL,
+    info VARCHAR,
+    status_flags INT,
+    extended_info VARCHAR
+)";
+
+/// stats_mysql_users
+pub const STATS_MYSQL_USERS: &str = "CREATE TABLE stats_mysql_users (
+    username VARCHAR PRIMARY KEY,
+    frontend_connections INT NOT NULL,
+    frontend_max_connections INT NOT NULL
+)";
+
+/// stats_mysql_commands_counters
+pub const STATS_MYSQL_COMMANDS_COUNTERS: &str = "CREATE TABLE stats_mysql_commands_counters (
+    Command VARCHAR NOT NULL PRIMARY KEY,
+    Total_Time_us INT NOT NULL,
+    Total_cnt INT NOT NULL,
+    cnt_100us INT NOT NULL,
+    cnt_500us INT NOT NULL,
+    cnt_1ms INT NOT NULL,
+    cnt_5ms INT NOT NULL,
+    cnt_10ms INT NOT NULL,
+    cnt_50ms INT NOT NULL,
+    cnt_100ms INT NOT NULL,
+    cnt_500ms INT NOT NULL,
+    cnt_1s INT NOT NULL,
+    cnt_5s INT NOT NULL,
+    cnt_10s INT NOT NULL,
+    cnt_INFs INT NOT NULL
+)";
+
+/// stats_mysql_global
+pub const STATS_MYSQL_GLOBAL: &str = "CREATE TABLE stats_mysql_global (
+    Variable_Name VARCHAR NOT NULL PRIMARY KEY,
+    Variable_Value VARCHAR NOT NULL
+)";
 
 /// stats_mysql_errors
 pub const STATS_MYSQL_ERRORS: &str = errors!("stats_mysql_errors");
@@ -144,3 +223,15 @@ pub const STATS_MYSQL_FREE_CONNECTIONS: &str = "CREATE TABLE stats_mysql_free_co
     statistics VARCHAR,
     mysql_info VARCHAR
 )";
+
+/// stats_mysql_query_rules
+pub const STATS_MYSQL_QUERY_RULES: &str = "CREATE TABLE stats_mysql_query_rules (
+    rule_id INTEGER PRIMARY KEY,
+    hits INT NOT NULL
+)";
+
+/// stats_mysql_query_digest
+pub const STATS_MYSQL_QUERY_DIGEST: &str = query_digest!("stats_mysql_query_digest");
+
+/// stats_mysql_query_digest_reset
+pub const STATS_MYSQL_QUERY_DIGEST_RESET: &str = query_digest!("stats_mysql_query_digest_reset");
