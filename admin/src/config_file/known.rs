@@ -37,7 +37,6 @@ const VARIABLES: &[&str] = &[
     "admin-restapi_*",
     "admin-ssl_keylog_file",
     "admin-stats_mysql_*",
-    "admin-stats_system_*",
     "admin-telnet_*",
     "admin-vacuum_stats",
     "admin-web_*",
@@ -76,7 +75,6 @@ const VARIABLES: &[&str] = &[
     "mysql-forward_autocommit",
     "mysql-handle_unknown_charset",
     "mysql-handle_warnings",
-    "mysql-init_connect",
     "mysql-keep_multiplexing_variables",
     "mysql-ldap_user_variable",
     "mysql-log_mysql_warnings_enabled",
@@ -88,7 +86,6 @@ const VARIABLES: &[&str] = &[
     "mysql-monitor_groupreplication_*",
     "mysql-monitor_query_status",
     "mysql-monitor_query_variables",
-    "mysql-monitor_replication_lag_*",
     "mysql-monitor_timer_cached",
     "mysql-processlist_max_query_length",
     "mysql-proxy_protocol_networks",
@@ -122,5 +119,19 @@ fn matches(pattern: &str, name: &str) -> bool {
             name.strip_prefix(head).is_some_and(|rest| rest.len() >= tail.len() && rest.ends_with(tail))
         }
         None => pattern == name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::TABLES;
+    use crate::variables::registry;
+
+    #[test]
+    fn what_pointsman_has_is_not_listed() {
+        let variable = VARIABLES.iter().find(|name| registry::find(name).is_some());
+        let section = SECTIONS.iter().find(|name| TABLES.iter().any(|table| table.name == **name));
+        assert_eq!((variable, section), (None, None));
     }
 }
