@@ -1,5 +1,6 @@
 //! Answers to admin statements, collected whole so that no lock is held while a client reads.
 
+use crate::catalog::is_integer;
 use crate::error::{failed, from_sqlite};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, Row};
@@ -84,9 +85,7 @@ impl Answer {
             return Ok(Self::Ok { affected, info: String::new() });
         }
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let declared = statement
-            .columns()
-            .map(|column| column.decl_type().is_some_and(|kind| kind.to_ascii_uppercase().contains("INT")));
+        let declared = statement.columns().map(|column| column.decl_type().is_some_and(is_integer));
         let mut kinds: Vec<Kind> = declared.map(Kind::new).collect();
         let mut rows = Vec::new();
         let mut taken = 0;

@@ -1,9 +1,9 @@
 //! What a start begins with: the database, the configuration file, or both.
 
 use crate::config_file::{Loaded, Wanted};
+use crate::store::{beside, is_empty};
 use crate::{Start, StoreError};
 use rusqlite::{Connection, OpenFlags};
-use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -62,9 +62,7 @@ fn story(start: &Start<'_>, database: &Path, there: bool, aside: Option<&Path>) 
 
 /// Whether the file holds a database that counts. What cannot be read does: it is not ours to throw away.
 fn is_there(database: &Path) -> bool {
-    if fs::metadata(database)
-        .map_or_else(|error| error.kind() == ErrorKind::NotFound, |found| found.len() == 0)
-    {
+    if is_empty(database) {
         return false;
     }
     let begun = || {
@@ -78,15 +76,10 @@ fn is_there(database: &Path) -> bool {
 
 /// Renames the database, with the files that SQLite keeps beside it.
 fn put_aside(database: &Path) -> Result<PathBuf, StoreError> {
-    let with = |path: &Path, end: &str| -> PathBuf {
-        let mut name = OsString::from(path);
-        name.push(end);
-        name.into()
-    };
-    let aside = with(database, ".bak");
+    let aside = beside(database, ".bak");
     // The database goes last: whatever is interrupted, a database is never without what belongs to it for long.
     for end in ["-shm", "-wal", ""] {
-        let (from, to) = (with(database, end), with(&aside, end));
+        let (from, to) = (beside(database, end), beside(&aside, end));
         let moved = match fs::rename(&from, &to) {
             Err(error) if error.kind() == ErrorKind::NotFound => match fs::remove_file(&to) {
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -34,6 +34,11 @@ pub(crate) struct Index {
     pub columns: Vec<String>,
 }
 
+/// Whether a column declared so holds whole numbers (SQLite's rule of affinity).
+pub(crate) fn is_integer(kind: &str) -> bool {
+    kind.to_ascii_uppercase().contains("INT")
+}
+
 /// The tables that a client of that role sees, by schema and name.
 pub(crate) fn tables(role: Role, live: &Registered) -> Vec<Table> {
     let mut tables = Vec::new();

@@ -21,8 +21,8 @@ use connections::{
 use failures::{cause, check};
 use file::{lock, probe};
 use rusqlite::{Connection, params};
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ use wire::SqlError;
 
 pub(crate) use connections::{Places, connect_reader, file_uri};
 pub(crate) use failures::{explain, not_ours};
-pub(crate) use file::DiskFile;
+pub(crate) use file::{DiskFile, beside, is_empty};
 
 /// The database's file name in the data directory.
 pub(crate) const DATABASE: &str = "pointsman.db";
@@ -114,8 +114,7 @@ impl Store {
         for table in TABLES {
             conn.execute_batch(table.ddl).map_err(explained)?;
             if start.fresh {
-                let create = table.ddl.replacen("CREATE TABLE ", "CREATE TABLE disk.", 1);
-                conn.execute_batch(&create).map_err(explained)?;
+                conn.execute_batch(&table.ddl_in("disk")).map_err(explained)?;
             }
             upgrade::copy(&conn, table).map_err(explained)?;
         }
@@ -145,8 +144,7 @@ impl Store {
         let transaction = self.conn.transaction()?;
         for table in TABLES {
             for schema in ["main", "disk"] {
-                let create = format!("CREATE TABLE IF NOT EXISTS {schema}.");
-                transaction.execute_batch(&table.ddl.replacen("CREATE TABLE ", &create, 1))?;
+                transaction.execute_batch(&table.ddl_in(schema))?;
             }
         }
         if fresh {
@@ -253,12 +251,11 @@ impl Store {
         file_error(&self.file.path, error)
     }
 
-    /// Sets variables in memory. Returns how many rows that made or changed.
-    pub fn set_variables(&mut self, values: &[(&str, String)]) -> rusqlite::Result<u64> {
+    /// Sets variables in memory, all or none.
+    pub fn set_variables(&mut self, values: &[(&str, String)]) -> rusqlite::Result<()> {
         let transaction = self.conn.transaction()?;
         set_variables(&transaction, values)?;
-        transaction.commit()?;
-        Ok(values.len() as u64)
+        transaction.commit()
     }
 
     /// Runs a client's statement: within `limit`, and without what could reach other files or change the schema.
@@ -326,8 +323,7 @@ impl Store {
     /// empty one.
     pub fn rehearse(&self) -> Result<Option<Connection>, StoreError> {
         let path = &self.file.path;
-        if fs::metadata(path).map_or_else(|error| error.kind() == ErrorKind::NotFound, |file| file.len() == 0)
-        {
+        if is_empty(path) {
             return Ok(None);
         }
         let scratch = self.look_at_file()?;

@@ -27,6 +27,13 @@ pub(crate) struct TableDef {
     pub group: Group,
 }
 
+impl TableDef {
+    /// Makes the table in a schema where it is missing (SQL).
+    pub fn ddl_in(&self, schema: &str) -> String {
+        self.ddl.replacen("CREATE TABLE ", &format!("CREATE TABLE IF NOT EXISTS {schema}."), 1)
+    }
+}
+
 /// Every configuration table.
 pub(crate) const TABLES: &[TableDef] = &[
     TableDef { name: "mysql_servers", ddl: ddl::MYSQL_SERVERS, group: Group::Servers },

@@ -1,11 +1,10 @@
 //! A database of another version: tables of an earlier one get what they lack, and a copy is kept; what only a later one can
 //! have made is refused.
 
-use crate::store::{explain, file_uri, not_ours};
+use crate::store::{beside, explain, file_uri, not_ours};
 use crate::tables::{TABLES, TableDef};
 use crate::{StoreError, error};
 use rusqlite::{Connection, OptionalExtension, Transaction};
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -163,7 +162,7 @@ fn replace(conn: &mut Connection, earlier: &[Earlier], path: &Path) -> Result<()
     let transaction = conn.transaction().map_err(explained)?;
     for Earlier { table, columns } in earlier {
         let (name, columns) = (table.name, columns.join(", "));
-        let create = table.ddl.replacen("CREATE TABLE ", "CREATE TABLE disk.", 1);
+        let create = table.ddl_in("disk");
         let sql = format!(
             "ALTER TABLE disk.{name} RENAME TO {name}_before; {create};
              INSERT INTO disk.{name} ({columns}) SELECT {columns} FROM disk.{name}_before;
@@ -180,10 +179,4 @@ fn replace(conn: &mut Connection, earlier: &[Earlier], path: &Path) -> Result<()
         })?;
     }
     transaction.commit().map_err(explained)
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(end);
-    name.into()
 }

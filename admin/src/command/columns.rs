@@ -63,7 +63,7 @@ pub(super) fn fields(admin: &Admin, client: &Client, rest: &str, full: bool) -> 
     }
     let unique = table.indexes()?;
     let rows = table.columns()?.into_iter().map(|column| {
-        let is_text = !column.kind.to_ascii_uppercase().contains("INT");
+        let is_text = !catalog::is_integer(&column.kind);
         let is_first = |index: &catalog::Index| index.columns.first() == Some(&column.name);
         let key = match column.key {
             Some(_) => "PRI",

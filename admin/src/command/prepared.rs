@@ -4,6 +4,7 @@ use super::packet::Outcome;
 use super::text::{first_word, literal, statements, with_parameters};
 use super::{is_sql, run_packet};
 use crate::Admin;
+use crate::catalog::is_integer;
 use crate::current::Client;
 use crate::error::{failed, from_sqlite};
 use wire::reply::Column;
@@ -33,12 +34,9 @@ fn columns(admin: &Admin, client: &Client, sql: &str) -> Result<Vec<Column>, Sql
     }
     let described = admin.store.with_reader(client, |reader| {
         let statement = reader.conn.prepare(sql).map_err(|error| from_sqlite(&error))?;
-        let column = |column: &rusqlite::Column<'_>| {
-            let integer = column.decl_type().is_some_and(|kind| kind.to_ascii_uppercase().contains("INT"));
-            match integer {
-                true => Column::new(column.name(), ColumnType::MYSQL_TYPE_LONGLONG),
-                false => Column::text(column.name()),
-            }
+        let column = |column: &rusqlite::Column<'_>| match column.decl_type().is_some_and(is_integer) {
+            true => Column::new(column.name(), ColumnType::MYSQL_TYPE_LONGLONG),
+            false => Column::text(column.name()),
         };
         Ok(statement.columns().map(|each| column(&each)).collect())
     })?;

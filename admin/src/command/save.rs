@@ -28,7 +28,7 @@ pub(super) fn from_runtime(admin: &Admin, module: &Module) -> Result<Answer, Sql
             let published = published.ok_or_else(|| failed("nothing was loaded to runtime yet"))?;
             let of_module = VARIABLES.iter().filter(|var| var.name.starts_with(module.prefix));
             let values: Vec<_> = of_module.map(|var| (var.name, var.show(&published))).collect();
-            store.set_variables(&values).map(drop)
+            store.set_variables(&values)
         }
     };
     saved.map_err(|error| from_sqlite(&error))?;

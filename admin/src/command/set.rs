@@ -32,22 +32,17 @@ pub(super) fn run(admin: &Admin, client: &Client, rest: &str) -> Result<Answer, 
     if client.role == Role::Stats && !(values.is_empty() && unknown.is_empty()) {
         return Err(failed("this user reads statistics and sets no variables"));
     }
+    // Drivers set their session's settings when they connect: that interrupts nobody who reads, and waits for nobody.
     if !values.is_empty() {
         admin.check_writable()?;
+        let mut store = admin.store.lock_for_client()?;
+        store.set_variables(&values).map_err(|error| from_sqlite(&error))?;
     }
-    // Drivers set their session's settings when they connect: that interrupts nobody who reads, and waits for nobody.
-    let affected = match values.is_empty() {
-        true => 0,
-        false => {
-            let mut store = admin.store.lock_for_client()?;
-            store.set_variables(&values).map_err(|error| from_sqlite(&error))?
-        }
-    };
     let info = match unknown.as_slice() {
         [] => String::new(),
         names => format!("Unknown global variable: {}", escaped(&names.join(", "))),
     };
-    Ok(Answer::Ok { affected, info })
+    Ok(Answer::Ok { affected: values.len() as u64, info })
 }
 
 /// `[GLOBAL] name = value`. Settings without `=`, such as NAMES, are none.

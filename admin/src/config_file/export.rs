@@ -38,9 +38,8 @@ fn prefixes() -> Vec<&'static str> {
     prefixes
 }
 
-// Values that are written have no place in a file yet.
 fn setting(name: &str, value: Value) -> Setting {
-    Setting { name: name.into(), place: Place { file: "".into(), line: 0 }, value }
+    Setting { name: name.into(), place: Place::none(), value }
 }
 
 fn variables(conn: &Connection, prefix: &str) -> Result<Vec<Setting>, SqlError> {
@@ -73,7 +72,7 @@ fn rows(conn: &Connection, table: &str) -> Result<Vec<Item>, SqlError> {
                 settings.push(setting(&column.name, value));
             }
         }
-        items.push(Item { place: Place { file: "".into(), line: 0 }, value: Value::Group(settings) });
+        items.push(Item { place: Place::none(), value: Value::Group(settings) });
     }
     Ok(items)
 }

@@ -3,6 +3,7 @@
 
 use super::known;
 use super::tree::{Fault, Item, Place, Setting, Value};
+use crate::catalog::is_integer;
 use crate::command::set::canonical;
 use crate::tables::{Group, TABLES, TableDef};
 use crate::variables::registry::{self, VARIABLES};
@@ -110,7 +111,7 @@ pub(super) fn load(settings: &[Setting], wanted: Wanted) -> Result<Loaded, Fault
 }
 
 fn nowhere(settings: &[Setting]) -> Place {
-    settings.first().map_or(Place { file: "".into(), line: 0 }, |setting| setting.place.clone())
+    settings.first().map_or_else(Place::none, |setting| setting.place.clone())
 }
 
 fn variables(loaded: &mut Loaded, prefix: &str, section: &Setting) -> Result<(), Fault> {
@@ -247,7 +248,7 @@ pub(super) fn columns(conn: &Connection, table: &str) -> rusqlite::Result<Vec<Co
         let default = default.filter(|text| !text.eq_ignore_ascii_case("NULL"));
         Ok(Column {
             name: row.get(0)?,
-            integer: kind.to_ascii_uppercase().contains("INT"),
+            integer: is_integer(&kind),
             required: filled && default.is_none(),
             optional_default: !filled && default.is_some(),
         })
@@ -298,7 +299,7 @@ impl Scratch {
             self.add(row).is_err() || read::all_rows(&self.0).is_err()
         };
         let place = rows.iter().find(alone).or(rows.first()).map(|row| row.place.clone());
-        let place = place.unwrap_or(Place { file: "".into(), line: 0 });
+        let place = place.unwrap_or_else(Place::none);
         Err(Fault { place, key: String::new(), what: error.message })
     }
 }

@@ -12,6 +12,13 @@ pub(crate) struct Place {
     pub line: u32,
 }
 
+impl Place {
+    /// That of what stands in no file.
+    pub fn none() -> Self {
+        Self { file: "".into(), line: 0 }
+    }
+}
+
 /// Why a file is refused. It never repeats a value, which may be a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {

@@ -1,5 +1,6 @@
 //! Connections to the database: where its schemas are, and what a connection has and may do.
 
+use super::file::{beside, is_empty};
 use crate::VERSION;
 use crate::current::{Current, Role};
 use crate::live::Registered;
@@ -8,7 +9,6 @@ use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
-use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,10 +100,8 @@ pub(super) fn file_place(path: &Path) -> rusqlite::Result<String> {
 /// Where a file is that can only be read, and nothing can be made beside it. What its write-ahead log holds counts; where
 /// there is none, SQLite needs no other file.
 pub(super) fn unwritable_place(path: &Path) -> rusqlite::Result<String> {
-    let mut log = OsString::from(path);
-    log.push("-wal");
-    let is_empty = std::fs::metadata(log).map_or(true, |log| log.len() == 0);
-    Ok(file_place(path)? + "&mode=ro" + if is_empty { "&immutable=1" } else { "" })
+    let is_whole = is_empty(&beside(path, "-wal"));
+    Ok(file_place(path)? + "&mode=ro" + if is_whole { "&immutable=1" } else { "" })
 }
 
 /// Where a schema is that stands for a file which is not there.

@@ -2,8 +2,9 @@
 
 use crate::{StoreError, error};
 use parking_lot::Mutex;
+use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +14,18 @@ const LOCK: &str = "pointsman.lock";
 const PROBE: &str = "pointsman.probe";
 /// What the files beside the database need, in bytes.
 const ROOM: usize = 128 << 10;
+
+/// The path of a file that is named as `path`, with `end` behind it.
+pub(crate) fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(end);
+    name.into()
+}
+
+/// Whether there is no file, or nothing in it. What cannot be looked at holds something: it is not ours to throw away.
+pub(crate) fn is_empty(path: &Path) -> bool {
+    fs::metadata(path).map_or_else(|error| error.kind() == ErrorKind::NotFound, |file| file.len() == 0)
+}
 
 /// The database file, as it was when it was opened. Clones follow the store to another one.
 #[derive(Clone)]
@@ -92,7 +105,7 @@ pub(super) fn probe(datadir: &Path) -> io::Result<()> {
     let path = datadir.join(PROBE);
     let probed = fs::write(&path, [0; ROOM]);
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => probed.and(Err(error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => probed.and(Err(error)),
         _ => probed,
     }
 }

@@ -2,10 +2,6 @@ use super::super::tree::{Item, Place};
 use super::*;
 use proptest::prelude::*;
 
-fn place() -> Place {
-    Place { file: "".into(), line: 0 }
-}
-
 /// Any value, as deep as a few levels.
 fn value() -> impl Strategy<Value = Value> {
     let scalar = || {
@@ -17,7 +13,8 @@ fn value() -> impl Strategy<Value = Value> {
             r#"[\x00-\x1f"\\xé日\n\x7f]{0,12}"#.prop_map(Value::Text),
         ]
     };
-    let items = |values: Vec<Value>| values.into_iter().map(|value| Item { place: place(), value }).collect();
+    let items =
+        |values: Vec<Value>| values.into_iter().map(|value| Item { place: Place::none(), value }).collect();
     scalar().prop_recursive(4, 32, 6, move |inner| {
         prop_oneof![
             prop::collection::vec(scalar(), 0..5).prop_map(move |values| Value::Array(items(values))),
@@ -30,18 +27,19 @@ fn value() -> impl Strategy<Value = Value> {
 fn settings(value: impl Strategy<Value = Value>) -> impl Strategy<Value = Vec<Setting>> {
     let settings = prop::collection::btree_map("[A-Za-z*][-A-Za-z0-9_*]{0,8}", value, 0..5);
     settings.prop_map(|settings| {
-        settings.into_iter().map(|(name, value)| Setting { name, place: place(), value }).collect()
+        settings.into_iter().map(|(name, value)| Setting { name, place: Place::none(), value }).collect()
     })
 }
 
 /// The same settings without the places where they were read.
 fn nowhere(settings: Vec<Setting>) -> Vec<Setting> {
-    settings.into_iter().map(|s| Setting { place: place(), value: without(s.value), ..s }).collect()
+    settings.into_iter().map(|s| Setting { place: Place::none(), value: without(s.value), ..s }).collect()
 }
 
 fn without(value: Value) -> Value {
-    let items =
-        |items: Vec<Item>| items.into_iter().map(|item| Item { place: place(), value: without(item.value) });
+    let items = |items: Vec<Item>| {
+        items.into_iter().map(|item| Item { place: Place::none(), value: without(item.value) })
+    };
     match value {
         Value::Array(all) => Value::Array(items(all).collect()),
         Value::List(all) => Value::List(items(all).collect()),
