@@ -108,7 +108,7 @@ impl Daemon {
             file.ignored().iter().for_each(|entry| log::warn!("{entry}"));
         }
         let start = Start { file: file.as_ref(), initial: options.initial, reload: options.reload };
-        let admin = Arc::new(Admin::start(datadir, defaults, &options.overrides, &start).map_err(part)?);
+        let admin = Arc::new(Admin::open(datadir, defaults, &options.overrides, &start).map_err(part)?);
         let certificate = Arc::new(Certificate::open(datadir.clone()).map_err(part)?);
         let config = Arc::new(Config::new(admin.variables().map_err(part)?));
         let dns = Dns::new(Arc::clone(&config), options.hosts_file.clone());

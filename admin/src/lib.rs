@@ -228,19 +228,10 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// Opens DATADIR/pointsman.db (made if missing), attaches the in-memory schemas and copies disk to memory
+    /// Opens DATADIR/pointsman.db (made if missing) as `start` says, attaches the in-memory schemas and copies disk to memory
     /// (disk -> main). Variables that disk does not hold start as `defaults`. `overrides` are `--set NAME=VALUE`: they win
     /// over stored values for this start and are never saved by themselves.
     pub fn open(
-        datadir: &Path,
-        defaults: Variables,
-        overrides: &[(String, String)],
-    ) -> Result<Self, StoreError> {
-        Self::start(datadir, defaults, overrides, &Start::default())
-    }
-
-    /// As [`Self::open`], with a configuration file.
-    pub fn start(
         datadir: &Path,
         defaults: Variables,
         overrides: &[(String, String)],
@@ -289,14 +280,6 @@ impl Admin {
             .live
             .add(&store.conn, table)
             .map_err(|error| StoreError(format!("live table {name}: {}", error::text(&error))))
-    }
-
-    /// Removes a live table; nothing happens where there is none of that name.
-    pub fn unregister(&self, name: &str) {
-        let store = self.store.lock();
-        if let Err(error) = store.live.remove(&store.conn, name) {
-            log::warn!("live table {name} is not removed: {}", error::text(&error));
-        }
     }
 
     /// Connects the daemon. Before this LOAD is refused.

@@ -68,15 +68,6 @@ impl Registered {
         created
     }
 
-    /// Removes a table; nothing happens where there is none of that name.
-    pub(crate) fn remove(&self, conn: &Connection, name: &str) -> Result<()> {
-        let removed = self.0.write().remove(name);
-        match removed {
-            Some(table) => conn.execute_batch(&format!("DROP TABLE {}.{}", table.schema.name(), table.name)),
-            None => Ok(()),
-        }
-    }
-
     fn get(&self, name: &[u8]) -> Option<LiveTable> {
         std::str::from_utf8(name).ok().and_then(|name| self.0.read().get(name).cloned())
     }

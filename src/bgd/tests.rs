@@ -153,7 +153,7 @@ impl Site {
         self.effects.dns.pins().into_iter().map(|(name, ip, _)| (name, ip)).collect()
     }
     fn suppressed(&self) -> bool {
-        self.effects.suppression.is_suppressed(&self.endpoint(0))
+        self.effects.suppression.admit(&self.endpoint(0)).is_none()
     }
     /// Publishes a target status and waits for the state it leads to.
     fn reach(&self, status: &'static str, expected: BgdStatus) {

@@ -26,8 +26,7 @@ impl Place {
     fn open(&self, how: Start<'_>) -> Result<Admin, String> {
         let file = ConfigFile::read(&self.file()).map_err(|error| error.to_string())?;
         let start = Start { file: Some(&file), ..how };
-        Admin::start(self.datadir.path(), Variables::default(), &[], &start)
-            .map_err(|error| error.to_string())
+        Admin::open(self.datadir.path(), Variables::default(), &[], &start).map_err(|error| error.to_string())
     }
 
     /// A start that comes to its end; what it begins with.

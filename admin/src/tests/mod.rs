@@ -95,7 +95,7 @@ struct Fixture {
 }
 
 fn open(dir: &Path) -> Admin {
-    Admin::open(dir, Variables::default(), &[]).unwrap()
+    Admin::open(dir, Variables::default(), &[], &Start::default()).unwrap()
 }
 
 fn fixture() -> Fixture {
@@ -151,10 +151,23 @@ impl Fixture {
         rows.into_iter().next().unwrap()
     }
 
-    /// Registers the daemon's tables with these rows of runtime_mysql_servers and of the blue/green table.
-    fn register_runtime(&self, servers: Vec<Vec<Value>>, bgd: Vec<Vec<Value>>) {
+    /// Registers the daemon's tables with these rows of runtime_mysql_servers, which it returns to be changed, and of the
+    /// blue/green table.
+    fn register_runtime(
+        &self,
+        servers: Vec<Vec<Value>>,
+        bgd: Vec<Vec<Value>>,
+    ) -> Arc<Mutex<Vec<Vec<Value>>>> {
+        let servers = Arc::new(Mutex::new(servers));
+        let placed = Arc::clone(&servers);
+        let table = LiveTable {
+            name: "runtime_mysql_servers",
+            schema: Schema::Main,
+            ddl: ddl::RUNTIME_MYSQL_SERVERS,
+            rows: Arc::new(move || placed.lock().clone()),
+        };
+        self.admin.register(table).unwrap();
         let tables = [
-            ("runtime_mysql_servers", ddl::RUNTIME_MYSQL_SERVERS, servers),
             ("runtime_mysql_replication_hostgroups", ddl::RUNTIME_MYSQL_REPLICATION_HOSTGROUPS, vec![]),
             ("runtime_mysql_aws_rds_bgd_hostgroups", ddl::RUNTIME_MYSQL_AWS_RDS_BGD_HOSTGROUPS, bgd),
             ("runtime_mysql_hostgroup_attributes", ddl::RUNTIME_MYSQL_HOSTGROUP_ATTRIBUTES, vec![]),
@@ -166,6 +179,7 @@ impl Fixture {
             let rows = Arc::new(move || rows.clone());
             self.admin.register(LiveTable { name, schema: Schema::Main, ddl, rows }).unwrap();
         }
+        servers
     }
 }
 

@@ -3,7 +3,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 pub(super) fn refusal(dir: &Path) -> String {
-    match Admin::open(dir, Variables::default(), &[]) {
+    match Admin::open(dir, Variables::default(), &[], &Start::default()) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("opened"),
     }
@@ -82,7 +82,7 @@ fn overrides_are_in_force_but_not_saved() {
     let dir = tempfile::tempdir().unwrap();
     let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let overrides = [set("mysql-interfaces", "127.0.0.1:7000"), set("mysql-wait_timeout", "5000")];
-    let admin = Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    let admin = Admin::open(dir.path(), Variables::default(), &overrides, &Start::default()).unwrap();
     assert_eq!(admin.variables().unwrap().mysql_interfaces, "127.0.0.1:7000");
     let f = Fixture { admin, daemon: Arc::default(), dir };
     assert_eq!(f.one("SELECT @@mysql-wait_timeout"), "5000");
@@ -100,7 +100,8 @@ fn wrong_overrides_are_refused() {
         ("admin-admin_credentials", "hush", "user:password pairs"),
     ] {
         let overrides = [(name.to_owned(), value.to_owned())];
-        let error = Admin::open(dir.path(), Variables::default(), &overrides).err().unwrap();
+        let error =
+            Admin::open(dir.path(), Variables::default(), &overrides, &Start::default()).err().unwrap();
         assert!(error.0.contains(said) && error.0.contains(name), "{error}");
         assert!(!error.0.contains("hush"));
     }
@@ -110,7 +111,7 @@ fn wrong_overrides_are_refused() {
 fn defaults_come_from_the_caller_until_something_is_saved() {
     let dir = tempfile::tempdir().unwrap();
     let defaults = Variables { sqliteserver_interfaces: "0.0.0.0:3306".into(), ..Variables::default() };
-    let admin = Admin::open(dir.path(), defaults, &[]).unwrap();
+    let admin = Admin::open(dir.path(), defaults, &[], &Start::default()).unwrap();
     assert_eq!(admin.variables().unwrap().sqliteserver_interfaces, "0.0.0.0:3306");
 }
 
@@ -135,7 +136,7 @@ fn a_stored_value_that_does_not_fit_is_left_out_and_kept() {
     let Fixture { admin, dir, .. } = f;
     drop(admin);
     let overrides = [("mysql-wait_timeout".to_owned(), "1000".to_owned())];
-    let admin = Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    let admin = Admin::open(dir.path(), Variables::default(), &overrides, &Start::default()).unwrap();
     assert_eq!(admin.variables().unwrap().wait_timeout, Duration::from_secs(1));
 }
 

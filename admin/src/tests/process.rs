@@ -87,7 +87,7 @@ fn a_restart_that_would_fail_is_refused_before_anything_ends() {
 fn a_restart_has_the_overrides_of_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let overrides = [("mysql-wait_timeout".to_owned(), "1000".to_owned())];
-    let admin = Admin::open(dir.path(), Variables::default(), &overrides).unwrap();
+    let admin = Admin::open(dir.path(), Variables::default(), &overrides, &Start::default()).unwrap();
     let f = Fixture { admin, daemon: Arc::default(), dir };
     f.admin.attach(f.daemon.clone());
     f.ok("INSERT INTO disk.global_variables VALUES ('mysql-wait_timeout', 'soon')");

@@ -369,7 +369,7 @@ fn a_start_without_room_and_without_a_database_takes_the_configuration_file() {
     .unwrap();
     let file = ConfigFile::read(&text).unwrap();
     let start = Start { file: Some(&file), ..Start::default() };
-    let admin = Admin::start(dir.path(), Variables::default(), &[], &start).unwrap();
+    let admin = Admin::open(dir.path(), Variables::default(), &[], &start).unwrap();
     let f = Fixture { admin, daemon: Arc::default(), dir };
     assert_eq!(f.one("SELECT username FROM mysql_users"), "u");
     assert_eq!(f.one("SELECT @@mysql-max_connections"), "77");
