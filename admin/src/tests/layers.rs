@@ -118,7 +118,7 @@ fn load_variables_touches_its_own_only() {
     f.ok("SET mysql-wait_timeout=1, sqliteserver-read_only=true");
     f.ok("LOAD SQLITESERVER VARIABLES TO RUNTIME");
     let loaded = f.daemon.variables().unwrap();
-    assert!(loaded.sqliteserver_read_only);
+    assert_eq!(loaded.inert["sqliteserver-read_only"], "true");
     assert_eq!(loaded.wait_timeout, Variables::default().wait_timeout);
     f.ok("INSERT INTO global_variables VALUES ('mysql-unheard_of', '1')");
     assert_eq!(f.ok("LOAD MYSQL VARIABLES TO RUNTIME").1, "1 entry ignored, see the log");

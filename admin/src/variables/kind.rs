@@ -77,11 +77,6 @@ impl VarDef {
         matches!(self.kind, Kind::Secret(_) | Kind::Credentials(_))
     }
 
-    /// Whether nothing comes of the variable's value.
-    pub fn is_inert(&self) -> bool {
-        matches!(self.kind, Kind::Inert { .. })
-    }
-
     /// Whether the variable can only be read.
     pub fn is_read_only(&self) -> bool {
         matches!(self.kind, Kind::Constant(_))

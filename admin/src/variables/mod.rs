@@ -90,8 +90,6 @@ pub struct Variables {
     pub mysql_interfaces: String,
     /// sqliteserver-mysql_ifaces
     pub sqliteserver_interfaces: String,
-    /// sqliteserver-read_only
-    pub sqliteserver_read_only: bool,
     /// mysql-server_version
     pub server_version: String,
     /// mysql-default_authentication_plugin is caching_sha2_password (else mysql_native_password)
@@ -212,16 +210,12 @@ pub struct Variables {
     pub monitor_replication_lag_timeout: Duration,
     /// mysql-monitor_replication_lag_count
     pub monitor_replication_lag_count: u32,
-    /// mysql-monitor_replication_lag_group_by_host: stored, without effect: a server is asked once for all its hostgroups
-    pub monitor_replication_lag_group_by_host: bool,
     /// mysql-monitor_replication_lag_use_percona_heartbeat: `schema.table`, or empty
     pub monitor_replication_lag_heartbeat: String,
     /// mysql-monitor_slave_lag_when_null, seconds
     pub monitor_slave_lag_when_null: u32,
     /// mysql-monitor_threads_min
     pub monitor_threads_min: usize,
-    /// mysql-monitor_threads_queue_maxsize: stored, without effect
-    pub monitor_threads_queue_maxsize: usize,
     /// mysql-monitor_threads_max
     pub monitor_threads_max: usize,
     /// mysql-monitor_local_dns_cache_ttl (ms); 0 disables the cache
@@ -234,8 +228,6 @@ pub struct Variables {
     pub resolution_family: ResolutionFamily,
     /// mysql-query_digests and its relatives
     pub query_digests: QueryDigests,
-    /// mysql-query_processor_regex: stored, without effect
-    pub query_processor_regex: u32,
     /// What is not the default of variables without effect, by their names
     pub inert: BTreeMap<&'static str, String>,
 }
@@ -267,7 +259,6 @@ impl Default for Variables {
             admin_interfaces: "0.0.0.0:6032".into(),
             mysql_interfaces: "0.0.0.0:6033".into(),
             sqliteserver_interfaces: "127.0.0.1:6030".into(),
-            sqliteserver_read_only: false,
             server_version: "8.0.11".into(),
             default_plugin_sha2: false,
             max_allowed_packet: 67_108_864,
@@ -328,18 +319,15 @@ impl Default for Variables {
             monitor_replication_lag_interval: ms(10_000),
             monitor_replication_lag_timeout: ms(1_000),
             monitor_replication_lag_count: 1,
-            monitor_replication_lag_group_by_host: false,
             monitor_replication_lag_heartbeat: String::new(),
             monitor_slave_lag_when_null: 60,
             monitor_threads_min: 8,
-            monitor_threads_queue_maxsize: 128,
             monitor_threads_max: 128,
             dns_cache_ttl: ms(300_000),
             dns_cache_refresh_interval: ms(60_000),
             dns_server: None,
             resolution_family: ResolutionFamily::System,
             query_digests: QueryDigests::default(),
-            query_processor_regex: 1,
             inert: BTreeMap::new(),
         }
     }

@@ -339,9 +339,9 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Number(field!(monitor_replication_lag_count), 1..=10),
         "Checks in a row that must find a replica late before it is shunned.",
     ),
-    var(
+    inert_switch(
         "mysql-monitor_replication_lag_group_by_host",
-        Kind::Bool(field!(monitor_replication_lag_group_by_host)),
+        "false",
         "Stored for compatibility; a server in several hostgroups is always asked once.",
     ),
     var(
@@ -374,9 +374,10 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Size(field!(monitor_threads_min), 2..=256),
         "Threads that stay when there is nothing to check.",
     ),
-    var(
+    inert(
         "mysql-monitor_threads_queue_maxsize",
-        Kind::Size(field!(monitor_threads_queue_maxsize), 16..=1_024),
+        "128",
+        16..=1_024,
         "Stored for compatibility; at most one check of each kind is queued for a server.",
     ),
     var("mysql-monitor_username", Kind::Text(field!(monitor_username)), "User the monitor logs in as."),
@@ -467,9 +468,10 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Bool(field!(query_digests.track_hostname)),
         "Whether statements are counted by the client's address, too.",
     ),
-    var(
+    inert(
         "mysql-query_processor_regex",
-        Kind::Number(field!(query_processor_regex), 1..=2),
+        "1",
+        1..=2,
         "Stored for compatibility; there is one kind of regular expressions.",
     ),
     var(
@@ -602,9 +604,9 @@ pub const VARIABLES: &[VarDef] = &[
         Kind::Interfaces { field: field!(sqliteserver_interfaces), may_be_empty: true },
         "Where the SQLite server listens.",
     ),
-    var(
+    inert_switch(
         "sqliteserver-read_only",
-        Kind::Bool(field!(sqliteserver_read_only)),
+        "false",
         "Stored for compatibility; statements that write are not refused.",
     ),
 ];
