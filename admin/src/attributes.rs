@@ -84,18 +84,18 @@ impl HostgroupAttributesRow {
     /// The row as runtime_mysql_hostgroup_attributes shows it.
     pub fn values(&self) -> Vec<Value> {
         vec![
-            number(self.hostgroup_id),
-            number(self.max_num_online_servers),
-            Value::Int(self.autocommit.map_or(-1, i64::from)),
-            number(self.free_connections_pct),
-            text(&self.init_connect),
-            number(self.multiplex),
-            number(self.connection_warming),
-            number(self.throttle_connections_per_sec),
-            text(&self.ignore_session_variables),
-            text(&self.hostgroup_settings),
-            text(&self.servers_defaults),
-            text(&self.comment),
+            self.hostgroup_id.into(),
+            self.max_num_online_servers.into(),
+            self.autocommit.map_or(-1, i64::from).into(),
+            self.free_connections_pct.into(),
+            self.init_connect.as_str().into(),
+            self.multiplex.into(),
+            self.connection_warming.into(),
+            self.throttle_connections_per_sec.into(),
+            self.ignore_session_variables.as_str().into(),
+            self.hostgroup_settings.as_str().into(),
+            self.servers_defaults.as_str().into(),
+            self.comment.as_str().into(),
         ]
     }
 
@@ -212,28 +212,20 @@ impl ServerSslParamsRow {
     /// The row as runtime_mysql_servers_ssl_params shows it.
     pub fn values(&self) -> Vec<Value> {
         vec![
-            text(&self.hostname),
-            number(self.port),
-            text(&self.username),
-            text(&self.ssl_ca),
-            text(&self.ssl_cert),
-            text(&self.ssl_key),
-            text(&self.ssl_capath),
-            text(&self.ssl_crl),
-            text(&self.ssl_crlpath),
-            text(&self.ssl_cipher),
-            text(&self.tls_version),
-            text(&self.comment),
+            self.hostname.as_str().into(),
+            self.port.into(),
+            self.username.as_str().into(),
+            self.ssl_ca.as_str().into(),
+            self.ssl_cert.as_str().into(),
+            self.ssl_key.as_str().into(),
+            self.ssl_capath.as_str().into(),
+            self.ssl_crl.as_str().into(),
+            self.ssl_crlpath.as_str().into(),
+            self.ssl_cipher.as_str().into(),
+            self.tls_version.as_str().into(),
+            self.comment.as_str().into(),
         ]
     }
-}
-
-fn number(number: impl Into<i64>) -> Value {
-    Value::Int(number.into())
-}
-
-fn text(text: &str) -> Value {
-    Value::Text(text.into())
 }
 
 #[cfg(test)]

@@ -27,10 +27,10 @@ pub(crate) fn default(collation: &Collation<'_>) -> &'static str {
 pub(crate) fn table() -> LiveTable {
     let row = |collation: Collation<'_>| {
         vec![
-            Value::Int(number(&collation).into()),
-            Value::Text(collation.collation().into()),
-            Value::Text(collation.charset().into()),
-            Value::Text(default(&collation).into()),
+            Value::from(number(&collation)),
+            collation.collation().into(),
+            collation.charset().into(),
+            default(&collation).into(),
         ]
     };
     LiveTable {

@@ -54,7 +54,7 @@ fn under_each_name(table: &Table) -> impl Iterator<Item = Table> + use<> {
 }
 
 fn texts(values: &[&str]) -> Vec<Value> {
-    values.iter().map(|value| Value::Text((*value).into())).collect()
+    values.iter().map(|value| Value::from(*value)).collect()
 }
 
 fn schema(name: &str) -> Vec<Value> {
@@ -76,13 +76,13 @@ fn columns(table: &Table) -> Rows {
     // Every text was read by SQLite when its table was made.
     let columns = table.columns().unwrap_or_default();
     let row = |(column, position): (catalog::Column, i64)| {
-        let integer = column.kind.to_ascii_uppercase().contains("INT");
+        let integer = catalog::is_integer(&column.kind);
         let kind = if integer { "bigint" } else { "varchar" };
         let number = |number: i64| if integer { Value::Int(number) } else { Value::Null };
         let text = |value: &str| if integer { Value::Null } else { Value::Text(value.into()) };
         let mut row = texts(&["def", table.schema, table.name, &column.name]);
         row.push(Value::Int(position));
-        row.push(column.default.map_or(Value::Null, |text| Value::Text(unquoted(&text))));
+        row.push(column.default.as_deref().map(unquoted).into());
         row.extend(texts(&[if column.nullable { "YES" } else { "NO" }, kind]));
         row.extend([if integer { Value::Null } else { Value::Int(65_535) }, Value::Null]);
         row.extend([number(19), number(0), Value::Null]);

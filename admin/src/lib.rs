@@ -32,6 +32,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod upgrade;
+mod value;
 pub mod variables;
 
 use access::Database;
@@ -49,6 +50,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 use store::Store;
+pub use value::Value;
 pub use variables::Variables;
 use variables::registry;
 use wire::SqlError;
@@ -82,27 +84,6 @@ pub struct SavedServers {
     pub rows: Vec<rows::ServerRow>,
     /// Where they are other than runtime_mysql_servers shows, for the OK packet's info.
     pub notes: Vec<String>,
-}
-
-/// A cell of a live table.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Value {
-    /// NULL
-    Null,
-    /// INTEGER
-    Int(i64),
-    /// TEXT
-    Text(String),
-}
-
-impl From<Value> for rusqlite::types::Value {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Int(number) => Self::Integer(number),
-            Value::Text(text) => Self::Text(text),
-        }
-    }
 }
 
 /// Schema a live table appears in.

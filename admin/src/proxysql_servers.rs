@@ -31,10 +31,10 @@ impl ProxysqlServerRow {
     /// The row as runtime_proxysql_servers shows it.
     pub fn values(&self) -> Vec<Value> {
         vec![
-            Value::Text(self.hostname.clone()),
-            Value::Int(self.port.into()),
-            Value::Int(self.weight.into()),
-            Value::Text(self.comment.clone()),
+            self.hostname.as_str().into(),
+            self.port.into(),
+            self.weight.into(),
+            self.comment.as_str().into(),
         ]
     }
 }

@@ -134,41 +134,41 @@ impl QueryRuleRow {
     /// The row as runtime_mysql_query_rules shows it.
     pub fn values(&self) -> Vec<Value> {
         vec![
-            Value::Int(self.rule_id),
-            flag(self.active),
-            optional_text(&self.username),
-            optional_text(&self.schemaname),
-            Value::Int(self.flag_in.into()),
-            optional_text(&self.client_addr),
-            optional_text(&self.proxy_addr),
-            optional_number(self.proxy_port),
-            optional_text(&self.digest),
-            optional_text(&self.match_digest),
-            optional_text(&self.match_pattern),
-            flag(self.negate_match_pattern),
-            optional_text(&self.re_modifiers),
-            optional_number(self.flag_out),
-            optional_text(&self.replace_pattern),
-            optional_number(self.destination_hostgroup),
-            optional_number(self.cache_ttl),
-            optional_number(self.cache_empty_result),
-            optional_number(self.cache_timeout),
-            optional_number(self.reconnect),
-            optional_number(self.timeout),
-            optional_number(self.retries),
-            optional_number(self.delay),
-            optional_number(self.next_query_flag_in),
-            optional_number(self.mirror_flag_out),
-            optional_number(self.mirror_hostgroup),
-            optional_text(&self.error_msg),
-            optional_text(&self.ok_msg),
-            optional_number(self.sticky_conn),
-            optional_number(self.multiplex),
-            optional_number(self.gtid_from_hostgroup),
-            optional_number(self.log),
-            flag(self.apply),
-            Value::Text(self.attributes.clone()),
-            optional_text(&self.comment),
+            self.rule_id.into(),
+            self.active.into(),
+            self.username.as_deref().into(),
+            self.schemaname.as_deref().into(),
+            self.flag_in.into(),
+            self.client_addr.as_deref().into(),
+            self.proxy_addr.as_deref().into(),
+            self.proxy_port.into(),
+            self.digest.as_deref().into(),
+            self.match_digest.as_deref().into(),
+            self.match_pattern.as_deref().into(),
+            self.negate_match_pattern.into(),
+            self.re_modifiers.as_deref().into(),
+            self.flag_out.into(),
+            self.replace_pattern.as_deref().into(),
+            self.destination_hostgroup.into(),
+            self.cache_ttl.into(),
+            self.cache_empty_result.into(),
+            self.cache_timeout.into(),
+            self.reconnect.into(),
+            self.timeout.into(),
+            self.retries.into(),
+            self.delay.into(),
+            self.next_query_flag_in.into(),
+            self.mirror_flag_out.into(),
+            self.mirror_hostgroup.into(),
+            self.error_msg.as_deref().into(),
+            self.ok_msg.as_deref().into(),
+            self.sticky_conn.into(),
+            self.multiplex.into(),
+            self.gtid_from_hostgroup.into(),
+            self.log.into(),
+            self.apply.into(),
+            self.attributes.as_str().into(),
+            self.comment.as_deref().into(),
         ]
     }
 }
@@ -202,11 +202,11 @@ impl FastRoutingRow {
     /// The row as runtime_mysql_query_rules_fast_routing shows it.
     pub fn values(&self) -> Vec<Value> {
         vec![
-            Value::Text(self.username.clone()),
-            Value::Text(self.schemaname.clone()),
-            Value::Int(self.flag_in.into()),
-            Value::Int(self.destination_hostgroup.into()),
-            Value::Text(self.comment.clone()),
+            self.username.as_str().into(),
+            self.schemaname.as_str().into(),
+            self.flag_in.into(),
+            self.destination_hostgroup.into(),
+            self.comment.as_str().into(),
         ]
     }
 }
@@ -227,16 +227,4 @@ pub(crate) fn read(conn: &Connection) -> Result<QueryRulesConfig, SqlError> {
         rules: table(conn, "mysql_query_rules", "rule_id", QueryRuleRow::read)?,
         fast_routing: table(conn, "mysql_query_rules_fast_routing", order, FastRoutingRow::read)?,
     })
-}
-
-fn flag(set: bool) -> Value {
-    Value::Int(set.into())
-}
-
-fn optional_text(text: &Option<String>) -> Value {
-    text.clone().map_or(Value::Null, Value::Text)
-}
-
-fn optional_number(number: Option<impl Into<i64>>) -> Value {
-    number.map_or(Value::Null, |number| Value::Int(number.into()))
 }

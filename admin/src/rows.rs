@@ -61,20 +61,19 @@ impl ServerRow {
 
     /// The row as mysql_servers holds it and runtime_mysql_servers shows it.
     pub fn values(&self, status: &str) -> Vec<Value> {
-        let number = |number: u32| Value::Int(number.into());
         vec![
-            number(self.hostgroup_id),
-            Value::Text(self.hostname.clone()),
-            number(self.port.into()),
-            number(self.gtid_port.into()),
-            Value::Text(status.into()),
-            number(self.weight),
-            number(self.compression.into()),
-            number(self.max_connections),
-            number(self.max_replication_lag),
-            number(self.use_ssl.into()),
-            number(self.max_latency_ms),
-            Value::Text(self.comment.clone()),
+            self.hostgroup_id.into(),
+            self.hostname.as_str().into(),
+            self.port.into(),
+            self.gtid_port.into(),
+            status.into(),
+            self.weight.into(),
+            self.compression.into(),
+            self.max_connections.into(),
+            self.max_replication_lag.into(),
+            self.use_ssl.into(),
+            self.max_latency_ms.into(),
+            self.comment.as_str().into(),
         ]
     }
 }
@@ -121,10 +120,10 @@ impl ReplicationHostgroupRow {
     /// The row as mysql_replication_hostgroups holds it.
     pub fn values(&self) -> Vec<Value> {
         vec![
-            Value::Int(self.writer_hostgroup.into()),
-            Value::Int(self.reader_hostgroup.into()),
-            Value::Text(self.check_type.clone()),
-            Value::Text(self.comment.clone()),
+            self.writer_hostgroup.into(),
+            self.reader_hostgroup.into(),
+            self.check_type.as_str().into(),
+            self.comment.as_str().into(),
         ]
     }
 }
@@ -155,17 +154,16 @@ pub struct BgdHostgroupRow {
 impl BgdHostgroupRow {
     /// The row as mysql_aws_rds_bgd_hostgroups holds it.
     pub fn values(&self) -> Vec<Value> {
-        let number = |number: u32| Value::Int(number.into());
         vec![
-            number(self.writer_hostgroup),
-            number(self.reader_hostgroup),
-            self.green_writer_hostgroup.map_or(Value::Null, number),
-            self.green_reader_hostgroup.map_or(Value::Null, number),
-            number(self.active.into()),
-            number(self.writer_is_also_reader.into()),
-            number(self.check_interval_ms),
-            number(self.check_timeout_ms),
-            Value::Text(self.comment.clone()),
+            self.writer_hostgroup.into(),
+            self.reader_hostgroup.into(),
+            self.green_writer_hostgroup.into(),
+            self.green_reader_hostgroup.into(),
+            self.active.into(),
+            self.writer_is_also_reader.into(),
+            self.check_interval_ms.into(),
+            self.check_timeout_ms.into(),
+            self.comment.as_str().into(),
         ]
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn tables(published: &Arc<Mutex<PublishedState>>) -> [LiveTable; 3] {
 }
 
 fn variable_rows(variables: &Variables) -> impl Iterator<Item = Vec<Value>> {
-    VARIABLES.iter().map(|var| vec![Value::Text(var.name.into()), Value::Text(var.show(variables))])
+    VARIABLES.iter().map(|var| vec![var.name.into(), var.show(variables).into()])
 }
 
 /// Active users only, each role of a user as a row of its own.
@@ -65,22 +65,20 @@ fn user_rows(users: &[UserRow]) -> Vec<Vec<Value>> {
 }
 
 fn user_row(user: &UserRow, backend: bool, frontend: bool) -> Vec<Value> {
-    let flag = |set: bool| Value::Int(set.into());
-    let text = |text: &str| Value::Text(text.into());
     vec![
-        text(&user.username),
-        text(&user.password),
-        flag(user.active),
-        flag(user.use_ssl),
-        Value::Int(user.default_hostgroup.into()),
-        user.default_schema.as_deref().map_or(Value::Null, text),
-        flag(user.schema_locked),
-        flag(user.transaction_persistent),
-        flag(user.fast_forward),
-        flag(backend),
-        flag(frontend),
-        Value::Int(user.max_connections.into()),
-        text(&user.attributes),
-        text(&user.comment),
+        user.username.as_str().into(),
+        user.password.as_str().into(),
+        user.active.into(),
+        user.use_ssl.into(),
+        user.default_hostgroup.into(),
+        user.default_schema.as_deref().into(),
+        user.schema_locked.into(),
+        user.transaction_persistent.into(),
+        user.fast_forward.into(),
+        backend.into(),
+        frontend.into(),
+        user.max_connections.into(),
+        user.attributes.as_str().into(),
+        user.comment.as_str().into(),
     ]
 }

@@ -229,7 +229,7 @@ impl Checks {
         if !self.suppression.still_admits(endpoint, admission) {
             return Some(());
         }
-        self.write(job, &check, |read_only| Some(Value::Int((*read_only).into())));
+        self.write(job, &check, |read_only| Some((*read_only).into()));
         if let Some(read_only) = self.verdict(endpoint, &check.result) {
             self.place(endpoint, read_only, admission);
         }
@@ -253,7 +253,7 @@ impl Checks {
                 Err(text) => Err(Failure { text, cause: Cause::Refused }),
             }
         })?;
-        self.write(job, &check, |lag| Some(lag.map_or(Value::Null, |lag| Value::Int(lag.into()))));
+        self.write(job, &check, |lag| Some((*lag).into()));
         // An error says nothing of the lag.
         if let Ok(lag) = check.result {
             for line in self.backends.apply_lag(endpoint, lag, needed) {

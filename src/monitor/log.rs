@@ -43,13 +43,13 @@ impl Log {
             .map(|entry| {
                 let (success_us, value, error) = match &entry.result {
                     Ok((took_us, value)) => (*took_us, value.clone(), Value::Null),
-                    Err(error) => (0, kind.value_of_failure(), Value::Text(error.clone())),
+                    Err(error) => (0, kind.value_of_failure(), error.as_str().into()),
                 };
                 let mut row = vec![
-                    Value::Text(entry.endpoint.host.to_string()),
-                    Value::Int(entry.endpoint.port.into()),
-                    Value::Int(entry.start_us),
-                    Value::Int(success_us),
+                    Value::from(&*entry.endpoint.host),
+                    entry.endpoint.port.into(),
+                    entry.start_us.into(),
+                    success_us.into(),
                 ];
                 row.extend(value);
                 row.push(error);

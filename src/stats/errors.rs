@@ -96,25 +96,23 @@ fn forget_half(counts: &mut Counts) {
 }
 
 fn rows(counts: &Counts) -> Vec<Vec<Value>> {
-    let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
-    let text = |text: &str| Value::Text(text.to_owned());
     let row = |((origin, code), count): (&(Origin, u16), &Count)| {
         let (host, port) = match &origin.endpoint {
             Some(Endpoint { host, port }) => (&**host, *port),
             None => ("", 0),
         };
         vec![
-            Value::Int(origin.hostgroup.into()),
-            text(host),
-            Value::Int(port.into()),
-            text(&origin.user),
-            Value::Text(count.client.to_string()),
-            text(origin.schema.as_deref().unwrap_or_default()),
-            Value::Int((*code).into()),
-            number(count.count),
-            number(count.first_seen),
-            number(count.last_seen),
-            text(&count.last_error),
+            Value::from(origin.hostgroup),
+            host.into(),
+            port.into(),
+            (*origin.user).into(),
+            count.client.to_string().into(),
+            origin.schema.as_deref().unwrap_or_default().into(),
+            (*code).into(),
+            count.count.into(),
+            count.first_seen.into(),
+            count.last_seen.into(),
+            (*count.last_error).into(),
         ]
     };
     counts.iter().map(row).collect()

@@ -73,8 +73,8 @@ pub fn tables(sources: &Sources) -> Vec<LiveTable> {
 }
 
 /// Rows of names and numbers.
-fn named_rows<N: Into<String>>(figures: Vec<(N, u64)>) -> Rows {
-    let row = |(name, value): (N, u64)| vec![Value::Text(name.into()), Value::Text(value.to_string())];
+fn named_rows<N: Into<Value>>(figures: Vec<(N, u64)>) -> Rows {
+    let row = |(name, value): (N, u64)| vec![name.into(), value.to_string().into()];
     figures.into_iter().map(row).collect()
 }
 

@@ -193,10 +193,10 @@ impl Checksums {
             let versions = checksums.versions.lock();
             let row = |(name, version): (&&str, &Version)| {
                 vec![
-                    Value::Text((*name).into()),
-                    Value::Int(version.number),
-                    Value::Int(version.epoch),
-                    Value::Text(version.checksum.clone()),
+                    Value::from(*name),
+                    version.number.into(),
+                    version.epoch.into(),
+                    version.checksum.as_str().into(),
                 ]
             };
             versions.iter().map(row).collect()

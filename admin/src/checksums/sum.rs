@@ -1,6 +1,6 @@
 //! One checksum of many rows.
 
-use crate::{Value, error};
+use crate::error;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use twox_hash::XxHash3_64;
@@ -59,16 +59,6 @@ impl Sum {
     }
 }
 
-impl<'a> From<&'a Value> for ValueRef<'a> {
-    fn from(value: &'a Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Int(number) => Self::Integer(*number),
-            Value::Text(text) => Self::Text(text.as_bytes()),
-        }
-    }
-}
-
 /// The checksum of a table's rows, whatever order they were made in. `condition` follows WHERE.
 pub(crate) fn of_table(
     conn: &Connection,
@@ -97,6 +87,7 @@ pub(crate) fn of_table(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Value;
 
     fn sum(rows: &[&[Value]]) -> String {
         let mut sum = Sum::default();
