@@ -3,7 +3,7 @@
 //! A backend with a row also has data of its own (see `own_data`).
 
 use super::Endpoint;
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, host_and_port};
 use rusqlite::Connection;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -72,6 +72,7 @@ fn read(connection: &Connection) -> rusqlite::Result<HashMap<Endpoint, Behaviour
         FROM RDS_BGD_BACKEND",
     )?;
     let rows = statement.query_map([], |row| {
+        let Some((ip, port)) = host_and_port(row) else { return Ok(None) };
         let mode = match row.get::<_, String>(2)?.as_str() {
             "read_only" => Mode::ReadOnly,
             "refuse" => Mode::Refuse,
@@ -81,17 +82,9 @@ fn read(connection: &Connection) -> rusqlite::Result<HashMap<Endpoint, Behaviour
         };
         let latency = Duration::from_millis(row.get::<_, u32>(3)?.into());
         let behaviour = Behaviour { mode, latency, close_after: row.get(4)? };
-        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, behaviour))
+        Ok(Some((Endpoint { ip, port }, behaviour)))
     })?;
-    let mut behaviours = HashMap::new();
-    for row in rows {
-        let (ip, port, behaviour) = row?;
-        // Nobody can reach a port outside the range.
-        if let Ok(port) = u16::try_from(port) {
-            behaviours.insert(Endpoint { ip, port }, behaviour);
-        }
-    }
-    Ok(behaviours)
+    rows.filter_map(Result::transpose).collect()
 }
 
 #[cfg(test)]
@@ -108,7 +101,8 @@ mod tests {
         connection.execute_batch(TABLE).unwrap();
         let behaviours = Behaviours::default();
         let insert =
-            "INSERT INTO RDS_BGD_BACKEND VALUES ('a', 3306, 'stall', 20, 3), ('b', 99999, 'refuse', 0, 0);
+            "INSERT INTO RDS_BGD_BACKEND VALUES ('a', 3306, 'stall', 20, 3), ('b', 99999, 'refuse', 0, 0),
+            (x'ff', 3306, 'refuse', 0, 0), ('b', 'x', 'refuse', 0, 0), (CAST(x'ff' AS TEXT), 3306, 'refuse', 0, 0);
             INSERT INTO RDS_BGD_BACKEND (backend_ip, backend_port) VALUES ('c', 3306)";
         connection.execute_batch(insert).unwrap();
         assert_eq!(behaviours.refresh(&connection), Ok(vec![]));

@@ -1,6 +1,6 @@
 //! Simulated read_only values: the table, and the copy of it that checks are answered from.
 
-use super::snapshot::Snapshot;
+use super::snapshot::{Snapshot, host_and_port as key};
 use crate::text;
 use rusqlite::Connection;
 use std::collections::HashMap;
@@ -69,17 +69,13 @@ impl ReadOnly {
     }
 }
 
-/// Rows with another kind of hostname or port are nobody's: no check can ask for them.
 fn read(connection: &Connection) -> rusqlite::Result<Values> {
-    let mut statement = connection.prepare(
-        "SELECT hostname, port, read_only FROM READONLY_STATUS
-        WHERE typeof(hostname) = 'text' AND typeof(port) = 'integer' AND port BETWEEN 1 AND 65535",
-    )?;
+    let mut statement = connection.prepare("SELECT hostname, port, read_only FROM READONLY_STATUS")?;
     let rows = statement.query_map([], |row| {
-        let hostname: String = row.get(0)?;
-        Ok(((hostname.to_ascii_lowercase(), row.get(1)?), row.get(2)?))
+        let Some((hostname, port)) = key(row) else { return Ok(None) };
+        Ok(Some(((hostname.to_ascii_lowercase(), port), row.get(2)?)))
     })?;
-    rows.collect()
+    rows.filter_map(Result::transpose).collect()
 }
 
 #[cfg(test)]
@@ -114,7 +110,8 @@ mod tests {
         connection
             .execute_batch(
                 "INSERT INTO READONLY_STATUS VALUES
-                 ('db-1', 3306, 0), ('db-1', 99999, 0), ('db-1', 'x', 0), ('db-1', 1.5, 0), (x'ff', 3306, 0)",
+                 ('db-1', 3306, 0), ('db-1', 99999, 0), ('db-1', 'x', 0), ('db-1', 1.5, 0), (x'ff', 3306, 0),
+                 (CAST(x'ff' AS TEXT), 3306, 0), ('db-1', -1, 0)",
             )
             .unwrap();
         read_only.refresh(&connection);

@@ -1,6 +1,7 @@
 //! A copy of a table's committed rows, so that looking at them takes no lock of the database.
 
 use parking_lot::RwLock;
+use rusqlite::Row;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The newest copy.
@@ -33,6 +34,12 @@ impl<T> Snapshot<T> {
         }
         Ok(Some(std::mem::replace(&mut *newest, (ticket, value)).1))
     }
+}
+
+/// The host (a name or an address) and port in a row's first two columns. `None` where they are of another kind: nobody can reach
+/// such a host or ask for it, and its row must not hide the others.
+pub(super) fn host_and_port(row: &Row<'_>) -> Option<(String, u16)> {
+    Some((row.get(0).ok()?, row.get(1).ok()?))
 }
 
 #[cfg(test)]
