@@ -68,7 +68,8 @@ impl Simulator {
 
     /// Takes up how backends are to treat clients; those that have no row any more lose their data.
     fn refresh_behaviours(&self, connection: &Connection) -> rusqlite::Result<()> {
-        self.behaviours.refresh(connection)?.iter().try_for_each(|endpoint| self.own_data.erase(endpoint))
+        self.behaviours.refresh(connection)?.into_iter().for_each(|endpoint| self.own_data.abandon(endpoint));
+        Ok(())
     }
 }
 

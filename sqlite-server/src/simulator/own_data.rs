@@ -3,7 +3,8 @@
 
 use super::Endpoint;
 use crate::database;
-use rusqlite::Connection;
+use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +14,14 @@ const DIRECTORY: &str = "sqlite3server-backends";
 /// Where the files are.
 pub(super) struct OwnData {
     directory: PathBuf,
+    /// How often each backend's data was abandoned.
+    abandoned: Mutex<HashMap<Endpoint, u64>>,
 }
 
 impl OwnData {
     /// Files beside the database that all backends share.
     pub(super) fn beside(shared: &Path) -> Self {
-        Self { directory: shared.with_file_name(DIRECTORY) }
+        Self { directory: shared.with_file_name(DIRECTORY), abandoned: Mutex::default() }
     }
 
     /// Removes what an earlier start left. Called while no session has a file open.
@@ -31,7 +34,8 @@ impl OwnData {
 
     /// A backend's file.
     pub(super) fn file(&self, endpoint: &Endpoint) -> PathBuf {
-        self.directory.join(format!("{}-{}.db", endpoint.ip, endpoint.port))
+        let number = self.abandoned.lock().get(endpoint).copied().unwrap_or(0);
+        self.directory.join(format!("{}-{}-{number}.db", endpoint.ip, endpoint.port))
     }
 
     /// Makes a backend's file, if it has none yet.
@@ -40,35 +44,30 @@ impl OwnData {
         database::keep_private(file)
     }
 
-    /// Empties a backend's file. It is not removed, since sessions may have it open.
-    pub(super) fn erase(&self, endpoint: &Endpoint) -> rusqlite::Result<()> {
-        let file = self.file(endpoint);
-        if !file.exists() {
-            return Ok(());
+    /// Gives up a backend's data: it has another file from now on. A session that is in a transaction goes on with the old
+    /// file until that ends, and holds up nobody.
+    pub(super) fn abandon(&self, endpoint: Endpoint) {
+        let file = self.file(&endpoint);
+        *self.abandoned.lock().entry(endpoint).or_default() += 1;
+        for suffix in ["", "-wal", "-shm"] {
+            let path = PathBuf::from(format!("{}{suffix}", file.display()));
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    log::warn!("simulator: cannot remove {}: {error}", path.display());
+                }
+                _ => {}
+            }
         }
-        let mut connection = database::open(&file)?;
-        let erase = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        for (kind, name) in objects(&erase)? {
-            erase.execute_batch(&format!("DROP {kind} \"{}\"", name.replace('"', "\"\"")))?;
-        }
-        erase.commit()
     }
-}
-
-/// Tables and views; indexes and triggers go with them.
-fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String)>> {
-    let mut statement = connection.prepare(
-        "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
-    )?;
-    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rusqlite::Connection;
 
     #[test]
-    fn files_are_separate_emptied_and_gone_with_the_next_start() {
+    fn files_are_separate_abandoned_and_gone_with_the_next_start() {
         let datadir = tempfile::tempdir().unwrap();
         let data = OwnData::beside(&datadir.path().join("shared.db"));
         data.remove().unwrap();
@@ -77,15 +76,21 @@ mod tests {
             data.make(&data.file(endpoint)).unwrap();
             database::open(&data.file(endpoint)).unwrap()
         };
+        let count = |connection: &Connection| {
+            connection
+                .query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get::<_, i64>(0))
+                .unwrap()
+        };
         let (first, second) = (open(&a), open(&b));
-        let schema =
-            "CREATE TABLE \"t \"\"1\" (i INTEGER PRIMARY KEY AUTOINCREMENT); CREATE VIEW v AS SELECT 1;";
-        first.execute_batch(schema).unwrap();
-        second.execute_batch(schema).unwrap();
-        data.erase(&a).unwrap();
-        assert_eq!(objects(&first).unwrap(), []);
-        assert_eq!(objects(&second).unwrap().len(), 2);
-        data.erase(&Endpoint { ip: "127.10.0.12".into(), port: 3306 }).unwrap();
+        first.execute_batch("CREATE TABLE t (i); BEGIN; INSERT INTO t VALUES (1)").unwrap();
+        second.execute_batch("CREATE TABLE t (i)").unwrap();
+        let before = data.file(&a);
+        data.abandon(a.clone());
+        assert!(!before.exists());
+        assert_eq!((count(&open(&a)), count(&second)), (0, 1));
+        first.execute_batch("INSERT INTO t VALUES (2); COMMIT").unwrap();
+        assert_eq!(count(&open(&a)), 0);
+        data.abandon(Endpoint { ip: "127.10.0.12".into(), port: 3306 });
         data.remove().unwrap();
         assert!(!data.file(&b).exists());
     }
