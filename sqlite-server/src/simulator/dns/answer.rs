@@ -7,6 +7,9 @@ use hickory_proto::rr::{RData, Record, RecordType};
 use std::net::IpAddr;
 use std::time::Duration;
 
+/// The largest datagram that a client is sent, whatever it allows: as large as servers on the internet send.
+const MAX_DATAGRAM: usize = 4096;
+
 /// What to send, and when.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
@@ -40,7 +43,7 @@ pub(super) fn answer<E>(
         _ => refuse(&mut response, ResponseCode::NotImp),
     };
     let mut bytes = response.to_vec().ok()?;
-    let limit = limit.map(|limit| limit.max(usize::from(query.max_payload())));
+    let limit = limit.map(|limit| usize::from(query.max_payload()).clamp(limit, MAX_DATAGRAM));
     if limit.is_some_and(|limit| bytes.len() > limit) {
         response.take_answers();
         bytes = response.set_truncated(true).to_vec().ok()?;
@@ -164,10 +167,12 @@ mod tests {
         let (message, _) = ask(&question, None, Some(entry(Mode::Answer, &many))).unwrap();
         assert_eq!((message.truncated(), addresses(&message).len()), (false, 60));
         let mut edns = Edns::new();
-        edns.set_max_payload(4096);
+        edns.set_max_payload(u16::MAX);
         question.set_edns(edns);
         let (message, _) = ask(&question, Some(512), Some(entry(Mode::Answer, &many))).unwrap();
         assert_eq!((message.truncated(), addresses(&message).len()), (false, 60));
+        let (message, _) = ask(&question, Some(512), Some(entry(Mode::Answer, &many.repeat(5)))).unwrap();
+        assert_eq!((message.truncated(), addresses(&message).len()), (true, 0));
     }
 
     #[test]

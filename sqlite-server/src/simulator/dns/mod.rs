@@ -48,16 +48,21 @@ impl Dns {
     }
 
     /// Listens on `ADDRESS:PORT` in place of the address before, and says where that is (the port may be 0); nowhere where
-    /// the address is empty.
+    /// the address is empty. An address that cannot be had changes nothing.
     fn listen(&self, address: &str) -> Result<String, String> {
         let wanted = match address {
             "" => None,
             address => Some(parse(address)?),
         };
-        // Its threads are joined without the lock.
-        let before = self.running.lock().take();
-        drop(before);
-        let Some(wanted) = wanted else { return Ok(String::new()) };
+        let Some(wanted) = wanted else {
+            // Its threads are joined without the lock.
+            let before = self.running.lock().take();
+            drop(before);
+            return Ok(String::new());
+        };
+        if self.running.lock().as_ref().is_some_and(|running| running.address == wanted) {
+            return Ok(wanted.to_string());
+        }
         let responder = Responder::start(wanted, &self.file).map_err(|error| {
             format!("{FUNCTION}: cannot listen on {wanted}: {error}; choose another address")
         })?;

@@ -100,17 +100,63 @@ fn what_is_too_large_for_a_datagram_is_had_by_tcp() {
     }
     assert!(fixture.udp("a.test").truncated());
     let mut client = TcpStream::connect(fixture.address).unwrap();
-    client.set_read_timeout(Some(PATIENCE)).unwrap();
     for _ in 0..2 {
-        let question = question("a.test");
-        let length = u16::try_from(question.len()).unwrap().to_be_bytes();
-        client.write_all(&[&length[..], &question].concat()).unwrap();
-        let mut length = [0; 2];
-        client.read_exact(&mut length).unwrap();
-        let mut answer = vec![0; usize::from(u16::from_be_bytes(length))];
-        client.read_exact(&mut answer).unwrap();
-        assert_eq!(addresses(&Message::from_vec(&answer).unwrap()).len(), 60);
+        assert_eq!(addresses(&tcp(&mut client, "a.test")).len(), 60);
     }
+}
+
+#[test]
+fn clients_of_tcp_delay_neither_each_other_nor_the_end() {
+    let fixture = Fixture::new();
+    fixture.set(
+        "INSERT INTO RDS_BGD_DNS VALUES ('slow.test', '10.0.0.1', 1, 'delay', 60000), ('a.test', '10.0.0.2', 1, 'answer', 0)",
+    );
+    let connect = || TcpStream::connect(fixture.address).unwrap();
+    let silent: Vec<_> = (0..10).map(|_| connect()).collect();
+    let mut slow = connect();
+    slow.write_all(&framed("slow.test")).unwrap();
+    let mut partial = connect();
+    partial.write_all(&framed("a.test")[..9]).unwrap();
+    let begin = Instant::now();
+    assert_eq!(addresses(&tcp(&mut connect(), "a.test")), ["10.0.0.2"]);
+    partial.write_all(&framed("a.test")[9..]).unwrap();
+    assert_eq!(addresses(&answer(&mut partial)), ["10.0.0.2"]);
+    // One after the other they would have taken 20 s and a minute.
+    assert!(begin.elapsed() < PATIENCE);
+    assert_eq!(listen(&fixture.connection, "").unwrap(), "");
+    assert!(begin.elapsed() < PATIENCE);
+    drop(silent);
+}
+
+#[test]
+fn a_client_of_tcp_that_trickles_is_left() {
+    let fixture = Fixture::new();
+    let mut client = TcpStream::connect(fixture.address).unwrap();
+    let begin = Instant::now();
+    while client.write_all(&[1]).is_ok() {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn framed(name: &str) -> Vec<u8> {
+    let question = question(name);
+    let length = u16::try_from(question.len()).unwrap().to_be_bytes();
+    [&length[..], &question].concat()
+}
+
+fn tcp(client: &mut TcpStream, name: &str) -> Message {
+    client.write_all(&framed(name)).unwrap();
+    answer(client)
+}
+
+fn answer(client: &mut TcpStream) -> Message {
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut length = [0; 2];
+    client.read_exact(&mut length).unwrap();
+    let mut answer = vec![0; usize::from(u16::from_be_bytes(length))];
+    client.read_exact(&mut answer).unwrap();
+    Message::from_vec(&answer).unwrap()
 }
 
 #[test]
@@ -125,13 +171,14 @@ fn it_moves_and_ends_as_told() {
         let error = listen(&fixture.connection, address).unwrap_err().to_string();
         assert!(error.contains(address) && error.contains(reason), "{error}");
     }
-    assert!(TcpStream::connect(second).is_ok(), "an address that is refused changes nothing");
-    assert_eq!(listen(&fixture.connection, "").unwrap(), "");
-    assert!(TcpStream::connect(second).is_err());
-    assert!(UdpSocket::bind(second).is_ok(), "the port is free again");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let error = listen(&fixture.connection, &taken.local_addr().unwrap().to_string()).unwrap_err();
     assert!(error.to_string().contains("choose another address"), "{error}");
+    assert!(TcpStream::connect(second).is_ok(), "an address that cannot be had changes nothing");
+    assert_eq!(listen(&fixture.connection, &second.to_string()).unwrap(), second.to_string());
+    assert_eq!(listen(&fixture.connection, "").unwrap(), "");
+    assert!(TcpStream::connect(second).is_err());
+    assert!(UdpSocket::bind(second).is_ok(), "the port is free again");
     fixture.set("CREATE VIEW v AS SELECT rds_bgd_dns_listen('127.0.0.1:0')");
     assert!(fixture.connection.query_row("SELECT * FROM v", [], |_| Ok(())).is_err());
 }

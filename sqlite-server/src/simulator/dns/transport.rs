@@ -3,6 +3,7 @@
 
 use super::answer::{Answer, answer};
 use super::table::Table;
+use std::convert::Infallible;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,10 @@ const TICK: Duration = Duration::from_millis(20);
 const DATAGRAM: usize = 512;
 /// How long a client of TCP may take over its query, and we over our answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Clients of TCP at the same time; others wait to be accepted.
+const CLIENTS: usize = 64;
+/// Bytes of the length before a message of TCP.
+const LENGTH: usize = 2;
 
 /// Answers datagrams. Delayed answers wait aside, so that they delay no other.
 pub(super) fn serve_udp(socket: &UdpSocket, table: &Table, stop: &AtomicBool) {
@@ -47,45 +52,92 @@ pub(super) fn serve_udp(socket: &UdpSocket, table: &Table, stop: &AtomicBool) {
     }
 }
 
-/// Answers connections, one at a time.
+/// Answers connections side by side: one that is slow, or says nothing, delays no other.
 pub(super) fn serve_tcp(listener: &TcpListener, table: &Table, stop: &AtomicBool) {
     if let Err(error) = listener.set_nonblocking(true) {
         log::error!("simulator: DNS over TCP: {error}");
         return;
     }
+    let mut clients: Vec<Client> = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        match listener.accept() {
-            // Whatever goes wrong with one client is its own affair.
-            Ok((stream, _)) => drop(serve_client(stream, table, stop)),
-            Err(error) => {
-                if !is_tick(&error) {
-                    log::error!("simulator: DNS over TCP: {error}");
+        while clients.len() < CLIENTS {
+            match listener.accept().and_then(|(stream, _)| Client::new(stream)) {
+                Ok(client) => clients.push(client),
+                Err(error) => {
+                    if !is_tick(&error) {
+                        log::error!("simulator: DNS over TCP: {error}");
+                    }
+                    break;
                 }
-                thread::sleep(TICK);
             }
         }
+        // Whatever goes wrong with one client is its own affair.
+        clients.retain_mut(|client| client.go_on(table).is_err_and(|error| is_tick(&error)));
+        thread::sleep(TICK);
     }
 }
 
-/// Answers the queries of one client until it leaves, says nothing for a while, or gets no answer.
-fn serve_client(mut stream: TcpStream, table: &Table, stop: &AtomicBool) -> io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    while !stop.load(Ordering::Relaxed) {
-        let mut length = [0; 2];
-        stream.read_exact(&mut length)?;
-        let mut query = vec![0; usize::from(u16::from_be_bytes(length))];
-        stream.read_exact(&mut query)?;
-        let Some(Answer { bytes, after }) = ask(table, &query, None) else { break };
-        let due = Instant::now() + after;
-        while Instant::now() < due && !stop.load(Ordering::Relaxed) {
-            thread::sleep(TICK.min(due.saturating_duration_since(Instant::now())));
-        }
-        let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
-        stream.write_all(&[&length.to_be_bytes()[..], &bytes].concat())?;
+/// A connection, and how far its query or the answer to that has come. The length is a part of both.
+struct Client {
+    stream: TcpStream,
+    query: Vec<u8>,
+    answer: Vec<u8>,
+    /// When the answer is to be sent.
+    due: Instant,
+    /// When it has taken too long.
+    deadline: Instant,
+}
+
+impl Client {
+    fn new(stream: TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let now = Instant::now();
+        Ok(Self { stream, query: Vec::new(), answer: Vec::new(), due: now, deadline: now + PATIENCE })
     }
-    Ok(())
+
+    /// Goes on as far as that needs no waiting, for one query at most. It ends with the reason why: [`is_tick`], or what ends the
+    /// connection. So does an answer that is not to be given.
+    fn go_on(&mut self, table: &Table) -> io::Result<Infallible> {
+        if Instant::now() >= self.deadline {
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
+        if self.answer.is_empty() {
+            self.read_query()?;
+            let answer = ask(table, &self.query[LENGTH..], None).ok_or(ErrorKind::ConnectionAborted)?;
+            let length = u16::try_from(answer.bytes.len()).map_err(io::Error::other)?;
+            self.answer = [&length.to_be_bytes()[..], &answer.bytes].concat();
+            self.query.clear();
+            self.due = Instant::now() + answer.after;
+            self.deadline = self.due + PATIENCE;
+        }
+        if Instant::now() >= self.due {
+            while !self.answer.is_empty() {
+                let sent = self.stream.write(&self.answer)?;
+                self.answer.drain(..sent);
+            }
+            self.deadline = Instant::now() + PATIENCE;
+        }
+        Err(ErrorKind::WouldBlock.into())
+    }
+
+    /// Reads until the query is whole.
+    fn read_query(&mut self) -> io::Result<()> {
+        let mut buffer = [0; DATAGRAM];
+        loop {
+            let whole = match self.query[..] {
+                [high, low, ..] => LENGTH + usize::from(u16::from_be_bytes([high, low])),
+                _ => LENGTH,
+            };
+            let missing = whole - self.query.len();
+            if missing == 0 {
+                return Ok(());
+            }
+            match self.stream.read(&mut buffer[..missing.min(DATAGRAM)])? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                size => self.query.extend_from_slice(&buffer[..size]),
+            }
+        }
+    }
 }
 
 fn ask(table: &Table, query: &[u8], limit: Option<usize>) -> Option<Answer> {
