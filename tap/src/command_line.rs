@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, Credentials, Endpoint, Error};
 use crate::env_files::{self, EnvFileError};
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -67,7 +68,7 @@ impl CommandLine {
     pub fn from_environment(note: impl FnMut(&str)) -> Result<Self, CommandLineError> {
         let program = std::env::current_exe().map_err(CommandLineError::Program)?;
         let files = env_files::beside(&program)?;
-        let lookup = |name: &str| std::env::var(name).ok().or_else(|| files.get(name));
+        let lookup = |name: &str| std::env::var_os(name).map(text_of).or_else(|| files.get(name));
         if lookup("TAP_QUIET_ENVLOAD").is_none() {
             files.describe().iter().map(String::as_str).for_each(note);
         }
@@ -129,6 +130,11 @@ impl CommandLine {
     pub fn connect_traffic(&self) -> Result<Connection, Error> {
         Connection::open_with_flags(self.traffic.clone(), &self.client, false, self.client_flags)
     }
+}
+
+/// A variable that is no UTF-8 is as wrong as it looks, and not one that is missing.
+fn text_of(value: OsString) -> String {
+    value.to_string_lossy().into_owned()
 }
 
 fn number<N: FromStr>(

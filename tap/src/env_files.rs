@@ -53,7 +53,10 @@ fn read(path: &Path) -> Result<HashMap<String, String>, EnvFileError> {
     let entries = dotenvy::from_path_iter(path).map_err(|error| failed(error.to_string()))?;
     let numbered = entries.enumerate().map(|(index, entry)| {
         // The line itself may hold a password, and is not shown.
-        entry.map_err(|_| failed(format!("entry {} is not NAME=VALUE", index + 1)))
+        entry.map_err(|error| match error {
+            dotenvy::Error::Io(error) => failed(error.to_string()),
+            _ => failed(format!("entry {} is not NAME=VALUE", index + 1)),
+        })
     });
     numbered.collect()
 }
@@ -94,5 +97,9 @@ mod tests {
         fs::write(directory.path().join(".env"), "A=1\nsecret word\n").unwrap();
         let error = beside(&directory.path().join("smoke-t")).unwrap_err().to_string();
         assert!(error.ends_with("/.env: entry 2 is not NAME=VALUE"), "{error}");
+        fs::create_dir(directory.path().join("smoke-t.env")).unwrap();
+        fs::write(directory.path().join(".env"), "").unwrap();
+        let error = beside(&directory.path().join("smoke-t")).unwrap_err().to_string();
+        assert!(error.contains("smoke-t.env: ") && error.contains("directory"), "{error}");
     }
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 pub enum RdsBgdDnsAnswer {
     /// These addresses
     Addresses {
-        /// At least one IP, of either family
+        /// At least one IP, of either family; one that is there twice counts once
         addresses: Vec<String>,
-        /// For how many seconds the answer may be kept
+        /// For how many seconds the answer may be kept; at most 2147483647
         ttl: u32,
         /// How much later it comes; at most a minute, zero for at once
         delay: Duration,
@@ -54,7 +54,7 @@ pub(super) fn listen(address: &str) -> String {
 pub(super) fn update(name: &str, answer: &RdsBgdDnsAnswer) -> Vec<String> {
     let row = |address: &str, ttl: u32, mode: &str, delay: Duration| {
         format!(
-            "INSERT INTO RDS_BGD_DNS(name,address,ttl,mode,delay_ms) VALUES ({},{},{ttl},{},{})",
+            "INSERT OR REPLACE INTO RDS_BGD_DNS(name,address,ttl,mode,delay_ms) VALUES ({},{},{ttl},{},{})",
             quote(name),
             quote(address),
             quote(mode),
@@ -89,6 +89,8 @@ mod tests {
         assert_eq!(statements[0], "DELETE FROM RDS_BGD_DNS WHERE name='a.test'");
         assert!(statements[1].ends_with("VALUES ('a.test','10.0.0.1',7,'delay',30)"), "{}", statements[1]);
         assert!(statements[2].ends_with("VALUES ('a.test','::1',7,'delay',30)"), "{}", statements[2]);
+        // An address may be named twice, as by two labels of a recording.
+        assert!(statements[1].starts_with("INSERT OR REPLACE "), "{}", statements[1]);
         let at_once = update("a.test", &RdsBgdDnsAnswer::address("10.0.0.1"));
         assert!(at_once[1].ends_with("VALUES ('a.test','10.0.0.1',1,'answer',0)"), "{}", at_once[1]);
     }

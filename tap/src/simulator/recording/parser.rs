@@ -175,7 +175,12 @@ fn dns(fields: &mut Fields<'_>, hosts: &Hosts) -> Result<RdsBgdDnsAnswer, Record
     let RdsBgdDnsAnswer::Addresses { addresses, mut ttl, mut delay } = answer else { return Ok(answer) };
     while fields.peek().is_some() {
         match fields.option(&["ttl", "delay"], "ttl or delay")? {
-            "ttl" => ttl = fields.number("seconds")?,
+            // DNS has no longer one.
+            "ttl" => {
+                ttl = fields.take("seconds (0-2147483647)", |word| {
+                    word.parse().ok().filter(|ttl| i32::try_from(*ttl).is_ok())
+                })?
+            }
             _ => delay = fields.milliseconds()?,
         }
     }
@@ -375,7 +380,11 @@ mod tests {
                 "line 4, field 4: 'red', expected nxdomain, servfail, drop, or labels or addresses, apart by commas",
             ),
             ("5 dns blue nxdomain ttl 5", "line 4, field 5: 'ttl', expected the end of the line"),
-            ("5 dns blue blue ttl x", "line 4, field 6: 'x', expected seconds"),
+            ("5 dns blue blue ttl x", "line 4, field 6: 'x', expected seconds (0-2147483647)"),
+            (
+                "5 dns blue blue ttl 2147483648",
+                "line 4, field 6: '2147483648', expected seconds (0-2147483647)",
+            ),
         ] {
             assert_eq!(parse(&format!("{HOSTS}{text}"), 3306).unwrap_err().to_string(), message, "{text}");
         }
