@@ -5,6 +5,7 @@
 
 mod records;
 
+use crate::store::DiskFile;
 use crate::{LiveTable, Schema, StoreError, Value};
 use parking_lot::Mutex;
 use records::RECORDS;
@@ -103,7 +104,10 @@ pub static SYSTEM_MEMORY: HistoryTable = history_table!(
 static TABLES: [&HistoryTable; 4] = [&MYSQL_CONNECTIONS, &MYHGM_CONNECTIONS, &SYSTEM_CPU, &SYSTEM_MEMORY];
 
 /// The database. Its own connection: nobody who works on the configuration waits for it.
-pub struct History(Mutex<Connection>);
+pub struct History {
+    conn: Mutex<Connection>,
+    file: DiskFile,
+}
 
 impl History {
     /// Opens it in the data directory, and makes what is missing.
@@ -135,7 +139,7 @@ impl History {
             let create = ddl.replacen("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ", 1);
             conn.execute_batch(&create).map_err(explain)?;
         }
-        Ok(Self(Mutex::new(conn)))
+        Ok(Self { conn: Mutex::new(conn), file: DiskFile::find(path) })
     }
     /// Adds what `value` says of each column at a time, in seconds since 1970.
     pub fn add(
@@ -144,17 +148,18 @@ impl History {
         timestamp: i64,
         value: impl Fn(&str) -> Option<i64>,
     ) -> Result<(), String> {
+        self.file.in_place()?;
         let places = ", ?".repeat(table.columns.len());
         let sql = format!("INSERT OR REPLACE INTO {} VALUES (?{places})", table.names[0]);
         let values = table.columns.iter().map(|(name, _)| value(name));
         let row = std::iter::once(Some(timestamp)).chain(values);
-        let conn = self.0.lock();
+        let conn = self.conn.lock();
         let mut insert = conn.prepare_cached(&sql).map_err(|error| error.to_string())?;
         insert.execute(params_from_iter(row)).map(drop).map_err(|error| error.to_string())
     }
     /// Makes the rows of the hours and days that are over at `now`, and forgets what is too old.
     pub fn roll_up(&self, now: i64) -> Result<(), String> {
-        let mut conn = self.0.lock();
+        let mut conn = self.conn.lock();
         let mut work = || {
             let transaction = conn.transaction()?;
             for table in TABLES {
@@ -183,7 +188,7 @@ impl History {
     }
     fn rows(&self, table: &str) -> Vec<Vec<Value>> {
         let read = || {
-            let conn = self.0.lock();
+            let conn = self.conn.lock();
             let mut select = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1"))?;
             let count = select.column_count();
             let cell = |cell| match cell {

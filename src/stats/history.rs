@@ -155,6 +155,13 @@ mod tests {
         assert!(save_digests(&history, &statistics).unwrap_err().contains("history_mysql_query_digest"));
         assert_eq!(statistics.rows().len(), 1);
         other.execute_batch("ALTER TABLE elsewhere RENAME TO history_mysql_query_digest").unwrap();
+        let path = dir.path().join("pointsman_stats.db");
+        std::fs::rename(&path, dir.path().join("away.db")).unwrap();
+        assert!(
+            save_digests(&history, &statistics).unwrap_err().contains("pointsman_stats.db: No such file")
+        );
+        assert_eq!(statistics.rows().len(), 1);
+        std::fs::rename(dir.path().join("away.db"), &path).unwrap();
         assert_eq!((save_digests(&history, &statistics), statistics.rows().len()), (Ok(1), 0));
     }
 

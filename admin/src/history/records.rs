@@ -76,7 +76,8 @@ pub(super) static RECORDS: [&RecordTable; 2] = [&CONNECTION_POOL, &QUERY_DIGEST]
 impl History {
     /// Keeps rows as they are at a time, all or none. Returns how many.
     pub fn record(&self, table: &RecordTable, time: i64, rows: Vec<Vec<Value>>) -> Result<u64, String> {
-        let mut conn = self.0.lock();
+        self.file.in_place()?;
+        let mut conn = self.conn.lock();
         let work = || {
             let transaction = conn.transaction()?;
             table.make_room(&transaction, MOST)?;
@@ -166,10 +167,10 @@ mod tests {
             history.record(&QUERY_DIGEST, time, vec![digest(), digest()]).unwrap();
         }
         // Of four times 2 * 208 bytes two and a half fit.
-        assert_eq!(QUERY_DIGEST.make_room(&history.0.lock(), 1_040), Ok(4));
+        assert_eq!(QUERY_DIGEST.make_room(&history.conn.lock(), 1_040), Ok(4));
         let times: Vec<_> = shown(&history, &QUERY_DIGEST).iter().map(|row| row[0].clone()).collect();
         assert_eq!(times, [3, 3, 4, 4].map(Value::Int));
-        assert_eq!(QUERY_DIGEST.make_room(&history.0.lock(), 1_040), Ok(0));
-        assert_eq!(CONNECTION_POOL.make_room(&history.0.lock(), 0), Ok(0), "none are there");
+        assert_eq!(QUERY_DIGEST.make_room(&history.conn.lock(), 1_040), Ok(0));
+        assert_eq!(CONNECTION_POOL.make_room(&history.conn.lock(), 0), Ok(0), "none are there");
     }
 }

@@ -81,18 +81,21 @@ impl DiskFile {
         *self.identity.lock() = identity;
     }
 
-    /// An error where another file is in its place, or none: SQLite would go on with a removed file, and what is saved there
-    /// is gone at the next start.
+    /// An error where another file is in its place, or none.
     pub fn check(&self) -> Result<(), SqlError> {
+        let remedy = "nothing was read or saved: PROXYSQL FLUSH CONFIGDB uses what is there";
+        self.in_place().map_err(|why| error::failed(format!("{why}; {remedy}")))
+    }
+
+    /// An error, with the path, where another file is in its place, or none: SQLite would go on with a removed file, and what
+    /// is saved there is gone at the next start.
+    pub fn in_place(&self) -> Result<(), String> {
         let what = match fs::metadata(&self.path) {
             Ok(found) if identity(&found) == *self.identity.lock() => return Ok(()),
             Ok(_) => "the file was replaced while the daemon runs".to_owned(),
             Err(error) => error.to_string(),
         };
-        let path = self.path.display();
-        Err(error::failed(format!(
-            "{path}: {what}; nothing was read or saved: PROXYSQL FLUSH CONFIGDB uses what is there"
-        )))
+        Err(format!("{}: {what}", self.path.display()))
     }
 }
 
