@@ -109,3 +109,15 @@ fn a_version_begins_where_the_content_changes() {
     *placed.lock() = vec![server_row(2, "a", "SHUNNED")];
     assert_eq!(names.map(version), [1, 1, 2, 2, 2, 2, 2]);
 }
+
+#[test]
+fn deployments_that_discovery_made_do_not_count() {
+    let checksum = |deployments: Vec<Vec<Value>>| {
+        let f = fixture();
+        f.register_runtime(vec![], deployments);
+        f.one("SELECT checksum FROM runtime_checksums_values WHERE name = 'mysql_servers'")
+    };
+    let configured = checksum(vec![deployment_row(10, false)]);
+    assert_eq!(checksum(vec![deployment_row(10, false), deployment_row(20, true)]), configured);
+    assert_ne!(checksum(vec![deployment_row(20, false)]), configured);
+}

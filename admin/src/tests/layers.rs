@@ -139,14 +139,7 @@ fn variables_come_back_from_runtime() {
 #[test]
 fn servers_come_back_from_runtime_as_configuration() {
     let f = fixture();
-    let bgd = |writer: i64, generated: i64| {
-        let green = if generated == 1 { Value::Null } else { Value::Int(30) };
-        let mut row = vec![Value::Int(writer), Value::Int(writer + 1), green.clone(), green];
-        row.extend([1, 0, 1000, 800].map(Value::Int));
-        row.extend([Value::Text(String::new()), Value::Int(generated), Value::Text("AVAILABLE".into())]);
-        row
-    };
-    f.register_runtime(vec![], vec![bgd(10, 0), bgd(20, 1)]);
+    f.register_runtime(vec![], vec![deployment_row(10, false), deployment_row(20, true)]);
     let special = rows::ServerRow {
         status: rows::ConfiguredStatus::OfflineSoft,
         weight: 3,

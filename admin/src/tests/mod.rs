@@ -198,3 +198,12 @@ fn server_row(hostgroup: i64, host: &str, status: &str) -> Vec<Value> {
     row.push(text(""));
     row
 }
+
+/// A row of runtime_mysql_aws_rds_bgd_hostgroups, configured or made by discovery.
+fn deployment_row(writer: i64, generated: bool) -> Vec<Value> {
+    let green = if generated { Value::Null } else { Value::Int(30) };
+    let mut row = vec![Value::Int(writer), Value::Int(writer + 1), green.clone(), green];
+    row.extend([1, 0, 1000, 800].map(Value::Int));
+    row.extend([Value::Text(String::new()), generated.into(), Value::Text("AVAILABLE".into())]);
+    row
+}
