@@ -272,7 +272,7 @@ mod tests {
         hostgroups.load(&config());
         let before = Wanted::all(&hostgroups);
         hostgroups.demote(10, 20, &Endpoint::new("db.x", 3306));
-        hostgroups.add_green_writer(30, &Endpoint::new("db-green-1.x", 3306));
+        hostgroups.add_discovered(30, &Endpoint::new("db-green-1.x", 3306));
         assert_eq!(Wanted::all(&hostgroups), before);
     }
 

@@ -73,6 +73,10 @@ impl Machine {
     pub fn row(&self) -> &BgdHostgroupRow {
         &self.row
     }
+    /// The status that was published last.
+    pub fn published(&self) -> BgdStatus {
+        self.published
+    }
     /// The statement of the next poll.
     pub fn kind(&self) -> ProbeKind {
         self.kind

@@ -79,7 +79,7 @@ impl Performer {
             if !deployment.is_some_and(|row| row.active && row.green_writer_hostgroup == Some(hostgroup)) {
                 return (false, None);
             }
-            let added = groups.add_green_writer(hostgroup, endpoint);
+            let added = groups.add_discovered(hostgroup, endpoint);
             (added, groups.server(hostgroup, endpoint).map(|server| server.row.use_ssl))
         });
         if added {

@@ -216,6 +216,24 @@ fn to_post_processing(site: &Site) {
 }
 
 #[test]
+fn a_deployment_that_discovery_makes_anew_after_a_load_has_its_status_again() {
+    let mut site = Site::with(Table::Target("AVAILABLE"), |config| config.bgd.clear());
+    let writer = site.endpoint(0);
+    site.effects.backends.update(|groups| groups.add_deployments(&writer));
+    eventually("available", || site.status() == BgdStatus::Available);
+    site.effects.backends.update(|groups| {
+        groups.load(&site.loaded);
+        groups.add_deployments(&writer);
+        assert_eq!(groups.deployments()[&10].status, BgdStatus::None);
+    });
+    eventually("available again", || site.status() == BgdStatus::Available);
+    let checks = || site.servers.seen.lock().iter().filter(|(_, check)| *check).count();
+    assert_eq!(checks(), 1, "by the same worker");
+    site.load(|_| {});
+    assert!(site.effects.backends.read(|groups| groups.deployments().is_empty()));
+}
+
+#[test]
 fn a_switchover_from_end_to_end() {
     let site = Site::new(Table::Target("AVAILABLE"));
     site.reach("AVAILABLE", BgdStatus::Available);

@@ -1,6 +1,13 @@
 //! Reads the answer to `SELECT * FROM mysql.rds_topology`.
 
+use crate::hostgroups::Endpoint;
 use wire::backend::TextResult;
+
+/// What the table holds; seen by the server as it is written here.
+pub const METADATA: &str = "SELECT * FROM mysql.rds_topology";
+
+/// MySQL's ER_NO_SUCH_TABLE.
+pub const NO_SUCH_TABLE: u16 = 1146;
 
 /// What one answer says about the deployment (contract: "Topology Recognition").
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +30,10 @@ const TARGET_ROLE: &str = "BLUE_GREEN_DEPLOYMENT_TARGET";
 impl Topology {
     /// Classifies an answer. The first row alone decides whether it is blue/green: both its role and its status are there.
     pub fn parse(result: &TextResult) -> Self {
-        let Some(first) = result.rows.first() else { return Self::Empty };
-        let (Some(role), Some(status)) = (column(result, "role"), column(result, "status")) else {
-            return Self::Unclassified;
-        };
-        if cell(first, role).is_none() || cell(first, status).is_none() {
-            return Self::Unclassified;
+        if result.rows.is_empty() {
+            return Self::Empty;
         }
+        let Some((role, status)) = blue_green_columns(result) else { return Self::Unclassified };
         let is_target = |row: &&Vec<Option<Vec<u8>>>| {
             cell(row, role).is_some_and(|text| text.eq_ignore_ascii_case(TARGET_ROLE.as_bytes()))
         };
@@ -37,6 +41,31 @@ impl Topology {
         let endpoint = column(result, "endpoint").and_then(|at| cell(target, at));
         Self::Target { endpoint: text(endpoint), status: text(cell(target, status)) }
     }
+}
+
+/// Whether an answer is of a blue/green deployment.
+pub fn is_blue_green(result: &TextResult) -> bool {
+    blue_green_columns(result).is_some()
+}
+
+/// The servers that an answer names which is not of a blue/green deployment: those of a Multi-AZ DB cluster. Rows without a
+/// name or a usable port name none.
+pub fn cluster_members(result: &TextResult) -> Vec<Endpoint> {
+    let (Some(host), Some(port)) = (column(result, "endpoint"), column(result, "port")) else {
+        return Vec::new();
+    };
+    let member = |row: &Vec<Option<Vec<u8>>>| {
+        let (host, port) = (text(cell(row, host)), text(cell(row, port)).trim().parse().ok()?);
+        (!host.trim().is_empty() && port != 0).then(|| Endpoint::new(&host, port))
+    };
+    result.rows.iter().filter_map(member).collect()
+}
+
+/// Where role and status are, if the first row has both.
+fn blue_green_columns(result: &TextResult) -> Option<(usize, usize)> {
+    let (role, status) = (column(result, "role")?, column(result, "status")?);
+    let first = result.rows.first()?;
+    (cell(first, role).is_some() && cell(first, status).is_some()).then_some((role, status))
 }
 
 fn column(result: &TextResult, name: &str) -> Option<usize> {
@@ -113,6 +142,26 @@ mod tests {
         assert_eq!(Topology::parse(&result(&COLUMNS, &[empty, good])), target("g", "AVAILABLE"));
         assert_eq!(Topology::parse(&result(&COLUMNS, &[empty, later_null])), target("g", ""));
         assert_eq!(Topology::parse(&result(&COLUMNS, &[empty])), Topology::Unclassified);
+    }
+
+    #[test]
+    fn a_cluster_has_names_and_ports_but_no_roles() {
+        let first: &[Option<&str>] = &[Some("1"), Some("a.x"), Some("3306")];
+        let rows: &[&[Option<&str>]] = &[
+            first,
+            &[Some("2"), Some(" b.x "), Some("3307")],
+            &[Some("3"), Some("c.x"), Some("bad")],
+            &[Some("4"), Some("d.x"), Some("0")],
+            &[Some("5"), None, Some("3306")],
+            &[],
+        ];
+        let answer = result(&["id", "endpoint", "PORT"], rows);
+        assert!(!is_blue_green(&answer));
+        assert_eq!(cluster_members(&answer), [Endpoint::new("a.x", 3306), Endpoint::new("b.x", 3307)]);
+        assert_eq!(cluster_members(&result(&["endpoint"], &[&[Some("a.x")]])), []);
+        let deployment: &[Option<&str>] = &[Some("1"), Some("db"), Some("1"), Some(SOURCE), Some("")];
+        assert!(is_blue_green(&result(&COLUMNS, &[deployment])));
+        assert!(!is_blue_green(&result(&COLUMNS, &[])));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::control::{Control, Woken};
 use super::machine::{DirectTarget, Machine, Observation, ProbeKind};
 use super::mapping::{Member, Members};
 use super::perform::Performer;
-use super::topology::Topology;
+use super::topology::{METADATA, NO_SUCH_TABLE, Topology};
 use crate::hostgroups::{BgdStatus, HostgroupId};
 use crate::monitor::probe;
 use admin::rows::BgdHostgroupRow;
@@ -20,12 +20,6 @@ use wire::WireError;
 /// Whether the table exists; seen by the server as it is written here.
 const TABLE_CHECK: &str =
     "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
-
-/// What the table holds.
-const METADATA: &str = "SELECT * FROM mysql.rds_topology";
-
-/// MySQL's ER_NO_SUCH_TABLE.
-const NO_SUCH_TABLE: u16 = 1146;
 
 /// Failures that follow one another are logged when they differ, and not more often than this.
 const QUIET: Duration = Duration::from_secs(1);
@@ -164,6 +158,7 @@ impl Poller {
             let changed = || config.variables_version() != version;
             while self.control.wait(started + self.machine.interval(), changed) == Woken::Reload {
                 self.place.clear();
+                self.publish_again();
                 let members = self.members();
                 self.observe(Observation::Reload(members));
             }
@@ -173,9 +168,16 @@ impl Poller {
     fn refresh(&mut self, row: BgdHostgroupRow) {
         log::info!("blue/green deployment {}: the configuration changed", self.id);
         self.place.clear();
+        self.publish_again();
         let members = self.effects.backends.read(|groups| Members::of(groups, &row));
         self.blue = members.blue_writers.clone();
         self.observe(Observation::Refresh { row, members });
+    }
+
+    /// LOAD removes a deployment that nobody configured. If discovery has made it anew before that was noticed, it has no status.
+    fn publish_again(&self) {
+        let status = self.machine.published();
+        self.effects.backends.update(|groups| groups.set_bgd_status(self.id, status));
     }
 
     /// Steps the machine and performs its actions in order, each answer's actions before the rest.

@@ -1,5 +1,6 @@
 //! Servers in hostgroups: status, placement and selection. Pure: no IO, no clock, no lock of its own.
 
+mod discovery;
 mod health;
 mod load;
 mod placement;

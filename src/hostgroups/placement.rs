@@ -78,9 +78,9 @@ impl Hostgroups {
             self.retire(reader, endpoint);
         }
     }
-    /// Adds the green writer to its hostgroup if no row but OFFLINE_HARD is there, with what servers_defaults of the hostgroup
-    /// says and defaults for the rest. True if added.
-    pub fn add_green_writer(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
+    /// Adds a server that a topology names (a deployment's green writer, a cluster's reader) to a hostgroup if no row but OFFLINE_HARD
+    /// is there, with what servers_defaults of the hostgroup says and defaults for the rest. True if added.
+    pub fn add_discovered(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
         if self.present(hostgroup, endpoint).is_some() {
             return false;
         }

@@ -111,7 +111,7 @@ mod tests {
         hostgroups.set_bgd_status(10, BgdStatus::WriterSwitchoverInProgress);
         hostgroups.demote(10, 11, &at("w"));
         hostgroups.shun_aws_bgd(11, &at("r"));
-        hostgroups.add_green_writer(30, &at("w-green-1"));
+        hostgroups.add_discovered(30, &at("w-green-1"));
         // Another deployment's server has moved for good.
         hostgroups.demote(20, 21, &at("x"));
         let saved = hostgroups.to_save();
@@ -126,7 +126,7 @@ mod tests {
         let again = ServersConfig { servers: saved.rows, ..config() };
         let (mut before, mut after) = (loaded(), loaded());
         before.demote(20, 21, &at("x"));
-        before.add_green_writer(30, &at("w-green-1"));
+        before.add_discovered(30, &at("w-green-1"));
         after.load(&again);
         assert_eq!(shown(&mut after), shown(&mut before));
     }

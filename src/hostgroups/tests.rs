@@ -65,7 +65,7 @@ fn load_restores_configured_placement() {
     hostgroups.load(&config);
     let before = runtime_mysql_servers_rows(&hostgroups);
     hostgroups.demote(WRITER, READER, &at("w"));
-    hostgroups.add_green_writer(3, &at("g"));
+    hostgroups.add_discovered(3, &at("g"));
     hostgroups.shun_aws_bgd(READER, &at("r"));
     let generation = hostgroups.generation();
     hostgroups.load(&config);
@@ -420,7 +420,7 @@ fn green_writer_is_added_once() {
     let mut hostgroups = loaded(vec![soft, hard]);
     hostgroups.server_mut(3, &at("hard")).unwrap().status = OfflineHard;
     for (host, added) in [("soft", false), ("hard", true), ("hard", false), ("new", true)] {
-        assert_eq!(hostgroups.add_green_writer(3, &at(host)), added, "{host}");
+        assert_eq!(hostgroups.add_discovered(3, &at(host)), added, "{host}");
     }
     assert_eq!(hostgroups.server(3, &at("hard")).unwrap().row.weight, 1);
     assert_eq!(hostgroups.server(3, &at("new")).unwrap().row.max_connections, 1000);
@@ -432,7 +432,7 @@ fn a_green_writer_has_what_servers_defaults_says() {
     let mut hostgroups = Hostgroups::default();
     let config = ServersConfig { hostgroup_attributes: vec![attributes], ..ServersConfig::default() };
     assert_eq!(hostgroups.load(&config).len(), 1);
-    assert!(hostgroups.add_green_writer(3, &at("g")) && hostgroups.add_green_writer(4, &at("g")));
+    assert!(hostgroups.add_discovered(3, &at("g")) && hostgroups.add_discovered(4, &at("g")));
     let of = |id: HostgroupId| &hostgroups.server(id, &at("g")).unwrap().row;
     assert_eq!(*of(3), ServerRow { weight: 0, use_ssl: true, ..row(3, "g") });
     assert_eq!(*of(4), row(4, "g"));

@@ -1,5 +1,7 @@
 //! Performing checks: of each kind one at a time for each server, on the probe threads.
 
+mod discovery;
+
 use super::health::{Health, Noted, Pong};
 use super::job::{Cause, Check, Failure, Job, Task};
 use super::kind::Kind;
@@ -16,6 +18,7 @@ use crate::pool::Backends;
 use admin::Value;
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
+use std::mem::Discriminant;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +31,7 @@ const NAME_LIMIT: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct State {
     /// Checks that are queued or under way.
-    busy: HashSet<(Kind, Endpoint)>,
+    busy: HashSet<(Discriminant<Task>, Endpoint)>,
     /// Checks that were begun once, and have their place in the schedule since.
     scheduled: HashSet<(Kind, Endpoint)>,
     /// How many read_only checks of a server ran out of time, one after the other.
@@ -95,7 +98,7 @@ impl Checks {
         let mut state = self.state.lock();
         state.scheduled.retain(|(of, _)| *of != kind);
         state.scheduled.extend(jobs.iter().map(|job| (kind, job.endpoint.clone())));
-        jobs.retain(|job| state.busy.insert((kind, job.endpoint.clone())));
+        jobs.retain(|job| state.busy.insert(job.key()));
         jobs
     }
     /// The checks of servers that have come since the last cycles. The others keep their place, however often servers are loaded.
@@ -103,8 +106,7 @@ impl Checks {
         let mut jobs: Vec<Job> = Kind::ALL.into_iter().flat_map(|kind| self.jobs(kind)).collect();
         let mut state = self.state.lock();
         jobs.retain(|job| {
-            let key = (job.kind(), job.endpoint.clone());
-            state.scheduled.insert(key.clone()) && state.busy.insert(key)
+            state.scheduled.insert((job.kind(), job.endpoint.clone())) && state.busy.insert(job.key())
         });
         jobs
     }
@@ -136,6 +138,7 @@ impl Checks {
             Task::Ping => self.check_ping(job, given_up),
             Task::ReadOnly { sql, admission } => self.check_read_only(job, sql, *admission, given_up),
             Task::ReplicationLag => self.check_lag(job, given_up),
+            Task::Discovery { admission } => self.discover(job, *admission, given_up),
         };
         busy.ended = done.is_some();
         if done.is_none() {
@@ -287,9 +290,21 @@ impl Checks {
             if matches!(failure.cause, Cause::Timeout | Cause::NoAddress) && given_up.is_over());
         (!for_want_of_time).then(|| Check { start_us, took: start.elapsed(), result })
     }
-    /// Writes a check to the log of its kind, and counts it.
+    /// Writes a check to the log of its kind and counts it.
     fn write<T>(&self, job: &Job, check: &Check<T>, value: impl FnOnce(&T) -> Option<Value>) {
-        let (kind, endpoint) = (job.kind(), &job.endpoint);
+        self.count(job, check);
+        let kind = job.kind();
+        let result = match &check.result {
+            Ok(found) => Ok((micros(check.took), value(found))),
+            Err(failure) => Err(failure.text.clone()),
+        };
+        let entry = Entry { endpoint: job.endpoint.clone(), start_us: check.start_us, result };
+        let history = kind.history(&self.config.variables());
+        self.record(kind).log.lock().push(entry, history);
+    }
+    /// Counts a check, and takes note of whether anybody was there.
+    fn count<T>(&self, job: &Job, check: &Check<T>) {
+        let endpoint = &job.endpoint;
         let absent = matches!(&check.result, Err(failure) if failure.cause != Cause::Refused);
         let mut state = self.state.lock();
         if absent {
@@ -299,16 +314,9 @@ impl Checks {
             state.absent.remove(endpoint);
         }
         drop(state);
-        let record = self.record(kind);
+        let record = self.record(job.kind());
         let counter = if check.result.is_ok() { &record.ok } else { &record.failed };
         counter.fetch_add(1, Ordering::Relaxed);
-        let result = match &check.result {
-            Ok(found) => Ok((micros(check.took), value(found))),
-            Err(failure) => Err(failure.text.clone()),
-        };
-        let entry = Entry { endpoint: endpoint.clone(), start_us: check.start_us, result };
-        let history = kind.history(&self.config.variables());
-        record.log.lock().push(entry, history);
     }
     /// What to take a server for: its value, or read_only=1 once its checks have timed out
     /// `mysql-monitor_read_only_max_timeout_count` times in a row. Other errors say nothing.
@@ -377,7 +385,7 @@ struct Busy<'a> {
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
         if self.ended {
-            self.checks.state.lock().busy.remove(&(self.job.kind(), self.job.endpoint.clone()));
+            self.checks.state.lock().busy.remove(&self.job.key());
         }
     }
 }

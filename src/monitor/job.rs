@@ -4,6 +4,7 @@ use super::kind::Kind;
 use super::probe::ends_connection;
 use super::suppression::Admission;
 use crate::hostgroups::Endpoint;
+use std::mem::{Discriminant, discriminant};
 use std::net::SocketAddr;
 use std::time::Duration;
 use wire::WireError;
@@ -19,17 +20,28 @@ pub struct Job {
 pub(super) enum Task {
     Connect,
     Ping,
-    ReadOnly { sql: String, admission: Admission },
+    ReadOnly {
+        sql: String,
+        admission: Admission,
+    },
     ReplicationLag,
+    /// What the server's topology says.
+    Discovery {
+        admission: Admission,
+    },
 }
 
 impl Job {
-    /// Which kind of check.
+    /// What a server is asked once at a time.
+    pub(super) fn key(&self) -> (Discriminant<Task>, Endpoint) {
+        (discriminant(&self.task), self.endpoint.clone())
+    }
+    /// Which kind of check. Discovery is counted among the read_only checks, at whose pace it goes.
     pub fn kind(&self) -> Kind {
         match self.task {
             Task::Connect => Kind::Connect,
             Task::Ping => Kind::Ping,
-            Task::ReadOnly { .. } => Kind::ReadOnly,
+            Task::ReadOnly { .. } | Task::Discovery { .. } => Kind::ReadOnly,
             Task::ReplicationLag => Kind::ReplicationLag,
         }
     }

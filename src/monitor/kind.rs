@@ -99,6 +99,25 @@ impl Timetable {
     }
 }
 
+/// Which read_only cycles are also discovery's. Pure.
+#[derive(Debug, Default)]
+pub struct Cycles {
+    /// Cycles since the last one that was, or since the start.
+    since: u32,
+}
+
+impl Cycles {
+    /// Counts one cycle. True for every `interval`-th, the first of all left out; with 0 for none.
+    pub fn discovers(&mut self, interval: u32) -> bool {
+        let now = interval > 0 && self.since >= interval;
+        if now {
+            self.since = 0;
+        }
+        self.since = self.since.saturating_add(1);
+        now
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +143,20 @@ mod tests {
         assert_eq!(table.due(&variables, at(10_103)), []);
         table.reset();
         assert_eq!(table.due(&variables, at(10_103)), Kind::ALL);
+    }
+
+    #[test]
+    fn every_nth_cycle_discovers_but_the_first() {
+        let seen = |interval, cycles| {
+            let mut counted = Cycles::default();
+            (1..=cycles).filter(|_| counted.discovers(interval)).collect::<Vec<u32>>()
+        };
+        assert_eq!(seen(1, 4), [2, 3, 4]);
+        assert_eq!(seen(3, 10), [4, 7, 10]);
+        assert!(seen(0, 10).is_empty());
+        let mut counted = Cycles::default();
+        assert!(!(1..=10).any(|_| counted.discovers(0)));
+        assert!(counted.discovers(5), "cycles without discovery count");
     }
 
     #[test]

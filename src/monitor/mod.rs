@@ -1,4 +1,4 @@
-//! Checks of servers (connect, ping, read_only, replication lag), suppression, logs, and the connections that probes use.
+//! Checks of servers (connect, ping, read_only, replication lag), discovery of topologies, suppression, logs, and the connections that probes use.
 
 mod checks;
 pub mod health;

@@ -7,7 +7,7 @@
 
 use super::checks::Checks;
 use super::job::Job;
-use super::kind::{Kind, Timetable};
+use super::kind::{Cycles, Kind, Timetable};
 use super::queue::{Queue, Taken};
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use std::sync::Arc;
@@ -97,6 +97,7 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
         Some(Arc::clone(&retrying.crew)),
     );
     let mut table = Timetable::default();
+    let mut cycles = Cycles::default();
     let mut enabled = true;
     let mut placements = 0;
     loop {
@@ -115,6 +116,9 @@ pub fn run(checks: &Arc<Checks>, workers: &Arc<Workers>, stop: &Receiver<()>) {
                     checks.probes().sweep();
                 }
                 take_on(checks.due(kind));
+                if kind == Kind::ReadOnly && cycles.discovers(variables.monitor_topology_discovery_interval) {
+                    take_on(checks.discoveries());
+                }
             }
             if std::mem::replace(&mut placements, latest) != latest {
                 take_on(checks.of_newcomers());

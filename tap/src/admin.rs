@@ -24,7 +24,7 @@ impl Hostgroups {
 }
 
 /// Monitoring as all scenarios want it: the simulator's account, a read_only check every 100 ms, and writers that
-/// are not readers, so that each server is in one blue hostgroup.
+/// are not readers, so that each server is in one blue hostgroup. No discovery, so that probes are the workers' own.
 pub fn configure_monitor(admin: &mut Connection) -> Result<(), Error> {
     for (variable, value) in [
         ("mysql-monitor_username", "testuser"),
@@ -32,10 +32,59 @@ pub fn configure_monitor(admin: &mut Connection) -> Result<(), Error> {
         ("mysql-monitor_enabled", "true"),
         ("mysql-monitor_read_only_interval", "100"),
         ("mysql-monitor_writer_is_also_reader", "false"),
+        ("mysql-monitor_aws_rds_topology_discovery_interval", "0"),
+        ("mysql-aws_blue_green_deployment_auto_discovery", "true"),
     ] {
         admin.execute(&format!("SET {variable}={}", quote(value)))?;
     }
     admin.execute("LOAD MYSQL VARIABLES TO RUNTIME").map(drop)
+}
+
+/// Discovery in every `cycles`-th read_only cycle, which makes deployments of its own if `auto`.
+pub fn discover(admin: &mut Connection, cycles: u32, auto: bool) -> Result<(), Error> {
+    admin.execute(&format!("SET mysql-monitor_aws_rds_topology_discovery_interval={cycles}"))?;
+    admin.execute(&format!("SET mysql-aws_blue_green_deployment_auto_discovery='{auto}'"))?;
+    admin.execute("LOAD MYSQL VARIABLES TO RUNTIME").map(drop)
+}
+
+/// Configures a replication pair with the given members and no deployment, and loads it to runtime.
+pub fn configure_pair(
+    admin: &mut Connection,
+    hostgroups: Hostgroups,
+    members: &[(u32, &RdsBgdHost)],
+) -> Result<(), Error> {
+    insert_pair(admin, hostgroups, members)?;
+    admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+}
+
+fn insert_pair(
+    admin: &mut Connection,
+    Hostgroups { writer, reader, .. }: Hostgroups,
+    members: &[(u32, &RdsBgdHost)],
+) -> Result<(), Error> {
+    admin.execute(&format!(
+        "INSERT INTO mysql_replication_hostgroups(writer_hostgroup,reader_hostgroup) VALUES ({writer},{reader})"
+    ))?;
+    for (hostgroup, host) in members {
+        admin.execute(&format!(
+            "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({hostgroup},{},{})",
+            quote(&host.hostname),
+            host.port
+        ))?;
+    }
+    Ok(())
+}
+
+/// The condition that the deployment with these blue hostgroups is the only one at runtime, made by discovery, without green
+/// hostgroups.
+pub fn discovered_alone(hostgroups: Hostgroups) -> String {
+    let Hostgroups { writer, reader, .. } = hostgroups;
+    format!(
+        "(SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups)=1 AND \
+         (SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups WHERE writer_hostgroup={writer} AND \
+         reader_hostgroup={reader} AND green_writer_hostgroup IS NULL AND green_reader_hostgroup IS NULL AND \
+         active=1 AND auto_generated=1)=1"
+    )
 }
 
 /// Configures one explicit deployment, polled every 100 ms, with the given members, and loads it to runtime.
@@ -45,21 +94,12 @@ pub fn configure_deployment(
     members: &[(u32, &RdsBgdHost)],
 ) -> Result<(), Error> {
     let Hostgroups { writer, reader, green_writer, green_reader } = hostgroups;
-    admin.execute(&format!(
-        "INSERT INTO mysql_replication_hostgroups(writer_hostgroup,reader_hostgroup) VALUES ({writer},{reader})"
-    ))?;
+    insert_pair(admin, hostgroups, members)?;
     admin.execute(&format!(
         "INSERT INTO mysql_aws_rds_bgd_hostgroups(writer_hostgroup,reader_hostgroup,green_writer_hostgroup,\
          green_reader_hostgroup,check_interval_ms,check_timeout_ms) \
          VALUES ({writer},{reader},{green_writer},{green_reader},100,800)"
     ))?;
-    for (hostgroup, host) in members {
-        admin.execute(&format!(
-            "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({hostgroup},{},{})",
-            quote(&host.hostname),
-            host.port
-        ))?;
-    }
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
 }
 

@@ -204,6 +204,10 @@ pub struct Variables {
     pub monitor_read_only_max_timeout_count: u32,
     /// mysql-monitor_writer_is_also_reader
     pub monitor_writer_is_also_reader: bool,
+    /// mysql-monitor_aws_rds_topology_discovery_interval, in read_only cycles; 0: never
+    pub monitor_topology_discovery_interval: u32,
+    /// mysql-aws_blue_green_deployment_auto_discovery
+    pub bgd_auto_discovery: bool,
     /// mysql-monitor_replication_lag_interval (ms)
     pub monitor_replication_lag_interval: Duration,
     /// mysql-monitor_replication_lag_timeout (ms)
@@ -316,6 +320,8 @@ impl Default for Variables {
             monitor_read_only_timeout: ms(800),
             monitor_read_only_max_timeout_count: 3,
             monitor_writer_is_also_reader: true,
+            monitor_topology_discovery_interval: 0,
+            bgd_auto_discovery: true,
             monitor_replication_lag_interval: ms(10_000),
             monitor_replication_lag_timeout: ms(1_000),
             monitor_replication_lag_count: 1,

@@ -87,6 +87,11 @@ pub const VARIABLES: &[VarDef] = &[
     ),
     var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
     var(
+        "mysql-aws_blue_green_deployment_auto_discovery",
+        Kind::Bool(field!(bgd_auto_discovery)),
+        "Whether a blue/green topology that discovery finds makes a deployment of its own, until the next LOAD.",
+    ),
+    var(
         "mysql-client_host_cache_size",
         Kind::Size(field!(client_host_cache_size), 0..=1_048_576),
         "Most addresses of clients kept whose logins failed; 0 keeps none.",
@@ -254,6 +259,11 @@ pub const VARIABLES: &[VarDef] = &[
         "mysql-max_transaction_time",
         Kind::Millis(field!(max_transaction_time), 1_000..=TWENTY_DAYS_MS),
         "How long a transaction may be open.",
+    ),
+    var(
+        "mysql-monitor_aws_rds_topology_discovery_interval",
+        Kind::Number(field!(monitor_topology_discovery_interval), 0..=100_000),
+        "Every how many read_only cycles RDS servers are asked for their topology; 0: never.",
     ),
     var(
         "mysql-monitor_connect_interval",

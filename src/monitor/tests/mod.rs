@@ -3,6 +3,7 @@ use super::health::{Health, Pong};
 use super::probe::{Probes, Target};
 use super::suppression::Suppression;
 use super::*;
+use crate::bgd::topology::METADATA;
 use crate::hostgroups::Endpoint;
 use crate::testing::{eventually, pair, server as row, server_options};
 use admin::rows::{ServerRow, ServerSslParamsRow, ServersConfig};
@@ -20,6 +21,7 @@ use wire::tls::ServerTls;
 use wire::{SqlError, WireError};
 
 mod connections;
+mod discovery;
 mod schedule;
 
 const LONG: Duration = Duration::from_secs(10);
@@ -29,6 +31,8 @@ const LONG: Duration = Duration::from_secs(10);
 struct Script {
     value: Mutex<Option<&'static str>>,
     error: Mutex<Option<SqlError>>,
+    /// mysql.rds_topology, columns first; absent where there is none.
+    topology: Mutex<Vec<&'static [&'static str]>>,
     /// SELECT statements wait while this is set.
     hang: Mutex<bool>,
     released: Condvar,
@@ -64,6 +68,18 @@ impl QueryHandler for Session {
         drop(hang);
         if let Some(error) = &*self.0.error.lock() {
             return reply.error(error);
+        }
+        if sql == METADATA {
+            let topology = self.0.topology.lock();
+            let Some((columns, rows)) = topology.split_first() else {
+                return reply.error(&SqlError::new(1146, "42S02", "no such table"));
+            };
+            let columns: Vec<_> = columns.iter().map(|name| Column::text(*name)).collect();
+            let mut answer = reply.rows(&columns)?;
+            for row in rows {
+                answer.row(row.iter().map(|cell| Some(cell.as_bytes())))?;
+            }
+            return answer.finish();
         }
         let column = match sql {
             "SHOW REPLICA STATUS" => "Seconds_Behind_Source",
@@ -151,15 +167,13 @@ struct Fixture {
 
 impl Fixture {
     fn new(config: Arc<Config>, servers: &[&Server]) -> Self {
-        let dns = Dns::new(config.clone(), None);
-        let backends = Arc::new(Backends::new(config.clone(), dns.clone()));
         let rows =
             servers.iter().map(|server| ServerRow { port: server.address.port(), ..row(1, "127.0.0.1") });
-        let servers = ServersConfig {
-            servers: rows.collect(),
-            replication: vec![pair(1, 2)],
-            ..ServersConfig::default()
-        };
+        Self::of(Dns::new(config.clone(), None), config, rows.collect())
+    }
+    fn of(dns: Arc<Dns>, config: Arc<Config>, servers: Vec<ServerRow>) -> Self {
+        let backends = Arc::new(Backends::new(config.clone(), dns.clone()));
+        let servers = ServersConfig { servers, replication: vec![pair(1, 2)], ..ServersConfig::default() };
         backends.update(|hostgroups| hostgroups.load(&servers));
         let probes = Arc::new(Probes::new(config.clone()));
         Self { config, backends, dns, probes, suppression: Arc::default(), health: Arc::default() }
