@@ -53,6 +53,19 @@ impl Scenario {
         }
     }
 
+    /// One test: a new client whose hostgroup is `hostgroup` is answered by `server`.
+    pub fn expect_answer(
+        &mut self,
+        tap: &mut Emitter,
+        hostgroup: u32,
+        server: &RdsBgdHost,
+        what: &str,
+    ) -> Result<(), Error> {
+        let ip = self.answering_ip(hostgroup)?;
+        tap.is(ip, server.ip.clone(), &format!("{what} is answered by {}", server.ip));
+        Ok(())
+    }
+
     /// From now on the daemon asks the simulator for names first. Cleaning up ends it.
     pub fn use_simulated_dns(&mut self) -> Result<(), Error> {
         let address = self.simulator.dns_listen()?;

@@ -58,7 +58,7 @@ fn test_unresolved_green_writer(
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
     scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
-    expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.blue_writer, "the blue name")?;
+    scenario.expect_answer(tap, HOSTGROUPS.writer, &cluster.blue_writer, "the blue name")?;
     let asked = expect_probes(scenario, &cluster.blue_writer);
     tap.ok_result(asked, "the blue writer is asked while the green name fails");
     Ok(())
@@ -85,7 +85,7 @@ fn test_recovery_within_a_phase(
         .dns_update(&cluster.green_writer.hostname, &RdsBgdDnsAnswer::address(&cluster.green_writer.ip))?;
     let asked = expect_probes(scenario, &cluster.green_writer);
     tap.ok_result(asked, "the green writer is asked as soon as its name is known");
-    expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.green_writer, "the pinned blue name")
+    scenario.expect_answer(tap, HOSTGROUPS.writer, &cluster.green_writer, "the pinned blue name")
 }
 
 /// AWS has moved the blue name when it says COMPLETED, and removes the green one afterwards.
@@ -99,7 +99,7 @@ fn test_blue_name_moves(
         .dns_update(&cluster.blue_writer.hostname, &RdsBgdDnsAnswer::address(&cluster.green_writer.ip))?;
     scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "READER_SWITCHOVER_IN_PROGRESS");
-    expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.green_writer, "the moved blue name")?;
+    scenario.expect_answer(tap, HOSTGROUPS.writer, &cluster.green_writer, "the moved blue name")?;
     scenario.simulator.dns_update(&cluster.green_writer.hostname, &RdsBgdDnsAnswer::NxDomain)?;
     let asked = expect_probes(scenario, &cluster.green_writer);
     tap.ok_result(asked, "the green writer is asked on although its name is gone");
@@ -109,7 +109,7 @@ fn test_blue_name_moves(
 fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     scenario.simulator.topology_delete(&cluster.get_writers())?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
-    expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.green_writer, "the moved blue name, afterwards,")
+    scenario.expect_answer(tap, HOSTGROUPS.writer, &cluster.green_writer, "the moved blue name, afterwards,")
 }
 
 fn test_slow_answer(tap: &mut Emitter, scenario: &mut Scenario) -> Result<(), Error> {
@@ -119,7 +119,7 @@ fn test_slow_answer(tap: &mut Emitter, scenario: &mut Scenario) -> Result<(), Er
     let slow = RdsBgdDnsAnswer::Addresses { addresses, ttl: 1, delay: Duration::from_millis(200) };
     scenario.simulator.dns_update(&server.hostname, &slow)?;
     add_server(scenario, &server)?;
-    expect_answer(tap, scenario, OTHER_HOSTGROUP, &server, "a name whose address takes a while")
+    scenario.expect_answer(tap, OTHER_HOSTGROUP, &server, "a name whose address takes a while")
 }
 
 fn test_answer_after_silence(tap: &mut Emitter, scenario: &mut Scenario) -> Result<(), Error> {
@@ -166,17 +166,5 @@ fn expect_probes(scenario: &mut Scenario, server: &RdsBgdHost) -> Result<(), Err
         let probe = simulator.wait_for_probe_log(seen, &server.endpoint(), kind, EFFECT_TIMEOUT, None)?;
         seen = probe.sequence_id;
     }
-    Ok(())
-}
-
-fn expect_answer(
-    tap: &mut Emitter,
-    scenario: &mut Scenario,
-    hostgroup: u32,
-    server: &RdsBgdHost,
-    what: &str,
-) -> Result<(), Error> {
-    let ip = scenario.answering_ip(hostgroup)?;
-    tap.is(ip, server.ip.clone(), &format!("{what} leads to {}", server.ip));
     Ok(())
 }

@@ -44,8 +44,8 @@ fn configure(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Err
 fn test_available(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
     expect_writer_in_place(tap, scenario, cluster, "AVAILABLE")?;
-    expect_answer(tap, scenario, HOSTGROUPS.writer, &cluster.blue_writer, "AVAILABLE: writer hostgroup")?;
-    expect_answer(tap, scenario, HOSTGROUPS.reader, blue_reader(cluster), "AVAILABLE: reader hostgroup")?;
+    scenario.expect_answer(tap, HOSTGROUPS.writer, &cluster.blue_writer, "AVAILABLE: writer hostgroup")?;
+    scenario.expect_answer(tap, HOSTGROUPS.reader, blue_reader(cluster), "AVAILABLE: reader hostgroup")?;
     expect_pooled(tap, scenario, blue_reader(cluster), "AVAILABLE: the reader's connection is pooled");
     let checked = admin::read_only_checks(&blue_servers(cluster), 0);
     let checks_run = scenario.admin.wait_until(&format!("{checked}>0"));
@@ -112,20 +112,13 @@ fn test_post_processing(
     let drained = scenario.admin.wait_until(&format!("{}=0", admin::pooled(blue_reader(cluster))));
     tap.ok_result(drained, "POST_PROCESSING: connections to the blue reader are gone");
     expect_writer_in_place(tap, scenario, cluster, "POST_PROCESSING")?;
-    expect_answer(
+    scenario.expect_answer(
         tap,
-        scenario,
         HOSTGROUPS.writer,
         &cluster.green_writer,
         "POST_PROCESSING: writer hostgroup",
     )?;
-    expect_answer(
-        tap,
-        scenario,
-        HOSTGROUPS.reader,
-        green_reader(cluster),
-        "POST_PROCESSING: reader hostgroup",
-    )
+    scenario.expect_answer(tap, HOSTGROUPS.reader, green_reader(cluster), "POST_PROCESSING: reader hostgroup")
 }
 
 fn test_repeated_post_processing(
@@ -156,9 +149,8 @@ fn test_completed(
     scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "READER_SWITCHOVER_IN_PROGRESS");
     expect_writer_in_place(tap, scenario, cluster, "COMPLETED")?;
-    expect_answer(
+    scenario.expect_answer(
         tap,
-        scenario,
         HOSTGROUPS.green_writer,
         &cluster.green_writer,
         "COMPLETED: green hostgroup",
@@ -203,18 +195,6 @@ fn expect_writer_in_place(
     );
     let description = format!("{phase}: the blue writer is in the writer hostgroup only");
     tap.ok(scenario.admin.holds(&in_place)?, &description);
-    Ok(())
-}
-
-fn expect_answer(
-    tap: &mut Emitter,
-    scenario: &mut Scenario,
-    hostgroup: u32,
-    server: &RdsBgdHost,
-    description: &str,
-) -> Result<(), Error> {
-    let ip = scenario.answering_ip(hostgroup)?;
-    tap.is(ip, server.ip.clone(), &format!("{description} is answered by {}", server.ip));
     Ok(())
 }
 
