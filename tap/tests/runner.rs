@@ -198,6 +198,16 @@ fn runs_are_isolated_from_the_machine_and_from_each_other() {
 }
 
 #[test]
+fn a_run_that_nobody_reads_goes_on() {
+    let lab = Lab::new(GOOD_DAEMON, &[("a-t", GOOD)]);
+    let mut runner = lab.start(&["--no-isolation"]);
+    runner.stop_reading();
+    let run = runner.wait();
+    assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""));
+    assert!(lab.logs(1).join("junit.xml").is_file() && !lab.logs(1).join("data").exists());
+}
+
+#[test]
 fn on_the_hosts_loopback_the_daemon_is_told_names_and_ports() {
     let lab = Lab::new(GOOD_DAEMON, &[("a-t", GOOD)]);
     fs::write(lab.path("map"), "db-1.example  127.10.0.11\n").unwrap();

@@ -3,22 +3,18 @@
 
 use super::host_map::SYSTEM_HOSTS;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, io};
 
-/// Set for the process inside the namespace, to the run's directory, so that it does not isolate itself again.
-const ISOLATED: &str = "TAP_RUNNER_ISOLATED";
+/// The option that the process inside the namespace gets besides, with the run's directory. An environment variable would reach the
+/// daemon and the binaries as well.
+pub const INSIDE: &str = "inside";
 /// Root may make namespaces; others may where user namespaces are allowed.
 const WAYS: [&[&str]; 2] = [&["--net", "--mount"], &["--user", "--map-root-user", "--net", "--mount"]];
 /// `$0` is the hosts file, or empty; the arguments are the program to become.
 const PREPARE: &str =
     r#"ip link set dev lo up && { [ -z "$0" ] || mount --bind "$0" "$SYSTEM_HOSTS"; } && exec "$@""#;
-
-/// The run's directory, if this process is already inside.
-pub fn inside() -> Option<PathBuf> {
-    env::var_os(ISOLATED).map(PathBuf::from)
-}
 
 /// Whether [`enter`] can succeed here.
 pub fn available() -> bool {
@@ -58,5 +54,7 @@ fn become_isolated(way: &[&str], run_directory: &Path, hosts: Option<&Path>) -> 
         Ok(program) => program,
         Err(error) => return error,
     };
-    unshare(way, hosts).arg(program).args(env::args_os().skip(1)).env(ISOLATED, run_directory).exec()
+    let mut command = unshare(way, hosts);
+    command.arg(program).args(env::args_os().skip(1));
+    command.arg(format!("--{INSIDE}")).arg(run_directory).exec()
 }

@@ -25,6 +25,7 @@ use run_directory::RunDirectory;
 use rustix::fs::{Access, access};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io, process};
+use summary::say;
 
 /// How the user is told where the run takes place.
 const IN_NAMESPACE: &str = "In a network and mount namespace of its own";
@@ -115,7 +116,7 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
     let mut daemon = Daemon::start(&launch, &interrupt)?;
     let command_line = CommandLine { workdir: directory.path().to_owned(), ..daemon.command_line() };
     hooks::before_tests(&places, &command_line, &interrupt)
-        .inspect_err(|_| println!("The daemon's log ends with:\n{}", daemon.log_tail()))?;
+        .inspect_err(|_| say(&format!("The daemon's log ends with:\n{}", daemon.log_tail())))?;
 
     let rounds = Rounds { options, places: &places, directory: &directory, command_line: &command_line };
     let (tallies, mut suites) = rounds.run(&names, &mut daemon, &interrupt);
@@ -127,11 +128,11 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
     if let Some(problem) = &daemon_problem {
         let log = fs::read(directory.daemon_log()).unwrap_or_default();
         let daemon_log = String::from_utf8_lossy(&log).into_owned();
-        print!("FAILED {problem}\n{}", summary::excerpt(&daemon_log));
+        say(&format!("FAILED {problem}\n{}", summary::excerpt(&daemon_log).trim_end()));
         suites.push(Suite { daemon_log, ..Suite::error("daemon", problem) });
     }
     let passed = daemon_problem.is_none() && tallies.iter().all(|tally| tally.failed == 0);
-    println!("\n{}", summary::table(&tallies, daemon_problem.is_some()).trim_end());
+    say(&format!("\n{}", summary::table(&tallies, daemon_problem.is_some()).trim_end()));
     close(options, &directory, &suites, passed)?;
     Ok(passed && !interrupt.raised())
 }
@@ -143,8 +144,8 @@ fn check(names: &[String], places: &Places, isolation: bool) -> Result<bool, Run
         return Err(RunError::Binary(missing));
     }
     let isolated = isolation && isolation::available();
-    println!("{} binaries are there", names.len());
-    println!("{}", if isolated { IN_NAMESPACE } else { ON_HOST });
+    say(&format!("{} binaries are there", names.len()));
+    say(if isolated { IN_NAMESPACE } else { ON_HOST });
     Ok(true)
 }
 
@@ -167,7 +168,7 @@ fn close(
     }
     let junit = options.junit.clone().unwrap_or_else(|| directory.junit());
     write(&junit, &junit::document(&options.group, suites))?;
-    println!("Logs: {}  JUnit: {}", directory.path().display(), junit.display());
+    say(&format!("Logs: {}  JUnit: {}", directory.path().display(), junit.display()));
     Ok(())
 }
 
@@ -191,8 +192,8 @@ type Surroundings = (RunDirectory, Vec<(String, String)>, Option<PathBuf>);
 /// Settings and hosts file are needed only where there are no namespaces: inside, the usual ports are free and /etc/hosts knows the
 /// group's names. Entering them starts this process anew, so this returns only from inside or when there are none.
 fn isolate(options: &Options, host_map: Option<&str>) -> Result<Surroundings, RunError> {
-    if let Some(path) = isolation::inside() {
-        println!("{IN_NAMESPACE}");
+    if let Some(path) = options.inside.clone() {
+        say(IN_NAMESPACE);
         return Ok((RunDirectory::existing(path), Vec::new(), None));
     }
     let making = RunError::io(format!("making a directory in {}", options.logs.display()));
@@ -203,7 +204,7 @@ fn isolate(options: &Options, host_map: Option<&str>) -> Result<Surroundings, Ru
     } else {
         "--no-isolation".to_owned()
     };
-    println!("{ON_HOST}: {reason}");
+    say(&format!("{ON_HOST}: {reason}"));
     let hosts = host_map.map(|map| host_map::write(map, &directory)).transpose()?;
     Ok((directory, free_port_settings()?, hosts))
 }

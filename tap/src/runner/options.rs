@@ -1,5 +1,6 @@
 //! The runner's command line.
 
+use super::isolation::INSIDE;
 use lexopt::prelude::*;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -63,6 +64,8 @@ pub struct Options {
     pub check: bool,
     /// Whether to try namespaces
     pub isolation: bool,
+    /// The run's directory, where this process has been isolated already. Set by the runner, for itself
+    pub inside: Option<PathBuf>,
 }
 
 /// Parses the arguments, without the program's name; None for `--help`.
@@ -72,7 +75,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
     let (mut hosts_file, mut junit, mut logs) = (None, None, None);
     let mut groups_dir = PathBuf::from("groups");
     let (mut repeat, mut timeout) = (1, Duration::from_secs(60));
-    let (mut check, mut isolation) = (false, true);
+    let (mut check, mut isolation, mut inside) = (false, true, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("daemon") => daemon = Some(parser.value()?.into()),
@@ -89,6 +92,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
             Long("junit") => junit = Some(parser.value()?.into()),
             Long("check") => check = true,
             Long("no-isolation") => isolation = false,
+            Long(INSIDE) => inside = Some(parser.value()?.into()),
             Short('h') | Long("help") => return Ok(None),
             other => return Err(other.unexpected()),
         }
@@ -106,6 +110,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
         group: group.ok_or("--group is missing")?,
         check,
         isolation,
+        inside,
     }))
 }
 

@@ -3,7 +3,7 @@
 use super::execution::{self, Outcome};
 use super::junit::Suite;
 use super::run_directory::RunDirectory;
-use super::summary::{self, Tally};
+use super::summary::{self, Tally, say};
 use super::{Options, Places};
 use crate::command_line::CommandLine;
 use crate::daemon::Daemon;
@@ -77,14 +77,14 @@ impl Rounds<'_> {
     }
 
     fn print(&self, name: &str, round: u32, suite: &Suite) {
-        print!("{}", summary::describe(&suite.name, &suite.outcome));
+        say(summary::describe(&suite.name, &suite.outcome).trim_end());
         if suite.outcome.passed() {
             return;
         }
-        println!("         output: {}", self.directory.output(name, round).display());
+        say(&format!("         output: {}", self.directory.output(name, round).display()));
         if !suite.daemon_log.is_empty() {
-            println!("         the daemon's log meanwhile:");
-            print!("{}", summary::excerpt(&suite.daemon_log));
+            say("         the daemon's log meanwhile:");
+            say(summary::excerpt(&suite.daemon_log).trim_end());
         }
     }
 }

@@ -101,6 +101,11 @@ impl Runner {
         kill_process(Pid::from_child(&self.0), Signal::TERM).unwrap();
     }
 
+    /// Closes the other end of its standard output.
+    pub fn stop_reading(&mut self) {
+        self.0.stdout = None;
+    }
+
     pub fn wait(self) -> Run {
         self.0.wait_with_output().unwrap().into()
     }
