@@ -87,6 +87,9 @@ fn unclassified(event: &Event) -> bool {
 }
 
 proptest! {
+    // Many, for they are cheap and the order of events is what matters.
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+
     #[test]
     fn invariants_hold(events in prop::collection::vec(event(), 1..30)) {
         let mut world = World::new();
