@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::time::Duration;
-use tap::connection::{Connection, Endpoint, Error};
+use tap::connection::{Connection, Credentials, Endpoint, Error};
 use tap::daemon::{Daemon, Launch, free_port_settings};
 use tap::hosts;
 use tap::interrupt::Interrupt;
@@ -77,6 +77,28 @@ impl Fixture {
         assert_eq!(found, present, "{error}");
         assert!(error.contains(code) && error.contains(message), "{error}");
     }
+}
+
+#[test]
+fn the_monitor_logs_in_with_the_account_of_the_scenario() {
+    let fixture = Fixture::start();
+    let mut admin = fixture.daemon.command_line().connect_admin().unwrap();
+    let account = Credentials { username: "other".to_owned(), password: "it's".to_owned() };
+    tap::admin::configure_monitor(&mut admin, &account).unwrap();
+    for (name, value) in [("username", "other"), ("password", "it's")] {
+        let variable = format!("SELECT @@mysql-monitor_{name}");
+        assert_eq!(admin.scalar(&variable).unwrap().as_deref(), Some(value));
+    }
+}
+
+#[test]
+fn a_name_may_have_one_address_twice() {
+    let mut fixture = Fixture::start();
+    let twice = ["10.0.0.1", "10.0.0.1"].map(str::to_owned).to_vec();
+    let answer = RdsBgdDnsAnswer::Addresses { addresses: twice, ttl: 1, delay: Duration::ZERO };
+    fixture.simulator.dns_update("a.test", &answer).unwrap();
+    let mut connection = fixture.connect(&fixture.cluster.blue_writer.endpoint(), false);
+    assert_eq!(connection.number("SELECT count(*) FROM RDS_BGD_DNS WHERE name='a.test'").unwrap(), 1);
 }
 
 #[test]

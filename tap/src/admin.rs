@@ -1,6 +1,6 @@
 //! What scenarios write to and ask of the admin port: configuration of a deployment, and conditions over its live tables.
 
-use crate::connection::{Connection, Error, quote};
+use crate::connection::{Connection, Credentials, Error, quote};
 use crate::simulator::RdsBgdHost;
 
 /// The four hostgroups of one deployment.
@@ -23,12 +23,12 @@ impl Hostgroups {
     }
 }
 
-/// Monitoring as all scenarios want it: the simulator's account, a read_only check every 100 ms, and writers that
+/// Monitoring as all scenarios want it: the account `user`, a read_only check every 100 ms, and writers that
 /// are not readers, so that each server is in one blue hostgroup. No discovery, so that probes are the workers' own.
-pub fn configure_monitor(admin: &mut Connection) -> Result<(), Error> {
+pub fn configure_monitor(admin: &mut Connection, user: &Credentials) -> Result<(), Error> {
     for (variable, value) in [
-        ("mysql-monitor_username", "testuser"),
-        ("mysql-monitor_password", "testuser"),
+        ("mysql-monitor_username", user.username.as_str()),
+        ("mysql-monitor_password", user.password.as_str()),
         ("mysql-monitor_enabled", "true"),
         ("mysql-monitor_read_only_interval", "100"),
         ("mysql-monitor_writer_is_also_reader", "false"),

@@ -30,7 +30,7 @@ impl Scenario {
             RdsBgdSimulator::connect(command_line.simulator.clone(), &command_line.client, false)?;
         let mut scenario = Self { command_line, admin, simulator };
         scenario.clean_up()?;
-        admin::configure_monitor(&mut scenario.admin)?;
+        admin::configure_monitor(&mut scenario.admin, &scenario.command_line.client)?;
         Ok(scenario)
     }
 

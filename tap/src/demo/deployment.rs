@@ -25,7 +25,7 @@ pub fn configure(
         HOSTGROUPS.writer
     ))?;
     admin.execute("LOAD MYSQL USERS TO RUNTIME")?;
-    admin::configure_monitor(admin)?;
+    admin::configure_monitor(admin, account)?;
     // The simulator knows the account only now, and must know the writer before the monitor asks.
     let mut simulator = RdsBgdSimulator::connect(command_line.simulator.clone(), account, false)?;
     simulator.read_only_update(&cluster.blue_writer.host_endpoint(), false)?;

@@ -23,9 +23,9 @@ use junit::Suite;
 use rounds::Rounds;
 use run_directory::RunDirectory;
 use rustix::fs::{Access, access};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::{env, fs, io, process};
-use summary::say;
+use std::{env, fs, process};
 
 /// How the user is told where the run takes place.
 const IN_NAMESPACE: &str = "In a network and mount namespace of its own";
@@ -135,6 +135,11 @@ pub fn run(options: &Options) -> Result<bool, RunError> {
     say(&format!("\n{}", summary::table(&tallies, daemon_problem.is_some()).trim_end()));
     close(options, &directory, &suites, passed)?;
     Ok(passed && !interrupt.raised())
+}
+
+/// Prints a line, or several. Whether anyone reads them decides nothing: the run goes on, and its logs tell the rest.
+fn say(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 /// Whether everything is there that a run needs; says how it will be isolated.

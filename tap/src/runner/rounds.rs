@@ -3,8 +3,8 @@
 use super::execution::{self, Outcome};
 use super::junit::Suite;
 use super::run_directory::RunDirectory;
-use super::summary::{self, Tally, say};
-use super::{Options, Places};
+use super::summary::{self, Tally};
+use super::{Options, Places, say};
 use crate::command_line::CommandLine;
 use crate::daemon::Daemon;
 use crate::interrupt::Interrupt;

@@ -2,16 +2,10 @@
 
 use super::execution::Outcome;
 use std::fmt::Write;
-use std::io;
 use std::time::Duration;
 
 /// How much of a log is shown; the rest is in its file.
 const EXCERPT_LINES: usize = 40;
-
-/// Prints a line, or several. Whether anyone reads them decides nothing: the run goes on, and its logs tell the rest.
-pub fn say(text: &str) {
-    let _ = io::Write::write_all(&mut io::stdout(), format!("{text}\n").as_bytes());
-}
 
 /// All runs of one binary.
 #[derive(Debug, Default)]
