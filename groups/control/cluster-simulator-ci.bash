@@ -10,22 +10,25 @@
 
 REGISTRY=$WORKSPACE/groups/groups.json
 
-groups() {
-    python3 - "$REGISTRY" <<'PYTHON'
+# registry groups|binaries: those of groups.json, by the groups whose names begin with cluster_sim_.
+registry() {
+    python3 - "$REGISTRY" "$1" <<'PYTHON'
 import json, sys
-registry = json.load(open(sys.argv[1]))
-groups = {group for groups in registry.values() for group in groups if group.startswith("cluster_sim_")}
-print(json.dumps(sorted(groups)))
-PYTHON
-}
-
-binaries() {
-    python3 - "$REGISTRY" <<'PYTHON'
-import json, sys
-registry = json.load(open(sys.argv[1]))
-for name, groups in sorted(registry.items()):
-    if any(group.startswith("cluster_sim_") for group in groups):
-        print(name)
+path, wanted = sys.argv[1:]
+try:
+    # As pairs: in a dict the first of two entries with one name would be lost.
+    entries = json.load(open(path), object_pairs_hook=list)
+    names = [name for name, groups in entries]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"{min(twice)!r} is there twice")
+except (OSError, ValueError, TypeError) as error:
+    sys.exit(f"{path}: {error}")
+members = [(name, group) for name, groups in entries for group in groups if group.startswith("cluster_sim_")]
+if wanted == "groups":
+    print(json.dumps(sorted({group for name, group in members})))
+else:
+    print(*sorted({name for name, group in members}), sep="\n")
 PYTHON
 }
 
@@ -34,9 +37,10 @@ commit() {
 }
 
 build() {
-    local files
+    local binaries files
+    binaries=$(registry binaries)
     make -C "$WORKSPACE" testall
-    mapfile -t files < <(binaries)
+    mapfile -t files <<<"$binaries"
     files+=(pointsman tap-runner)
     mkdir -p "$1"
     (cd "$WORKSPACE/target/testall/debug" && cp -t "$1" "${files[@]}")
@@ -45,17 +49,18 @@ build() {
 }
 
 verify() {
-    local name
+    local binaries name
+    binaries=$(registry binaries)
     [ -f "$1/SHA256SUMS" ] || fail "$1 holds no build"
     [ "$(cat "$1/COMMIT")" = "$(commit)" ] || fail "$1 was built from another commit"
     (cd "$1" && sha256sum --check --strict --quiet SHA256SUMS) || fail "$1 is not as it was built"
-    for name in pointsman tap-runner $(binaries); do
+    for name in pointsman tap-runner $binaries; do
         [ -x "$1/$name" ] || fail "$1/$name is missing"
     done
 }
 
 case "${1:-} $#" in
-    "groups 1") groups ;;
+    "groups 1") registry groups ;;
     "build 2" | "verify 2") "$1" "$(realpath -m -- "$2")" ;;
     *) fail "usage: ${0##*/} groups | build DIR | verify DIR" ;;
 esac

@@ -202,6 +202,19 @@ fn ci_takes_the_groups_from_the_registry_and_notices_a_changed_build() {
         (groups.status, groups.stdout.as_str()),
         (Some(0), "[\"cluster_sim_a-g1\", \"cluster_sim_b-g1\"]\n")
     );
+    for (registry, problem) in [
+        (r#"{"a-t": ["cluster_sim_a-g1"], "a-t": ["other-g1"]}"#, "groups.json: 'a-t' is there twice"),
+        (r#"{"a-t": "#, "groups.json: Expecting value"),
+    ] {
+        fs::write(workspace.0.path("groups/groups.json"), registry).unwrap();
+        let refused = workspace.run("cluster-simulator-ci", &["groups"]);
+        refused.expect(1, &[]);
+        assert!(
+            refused.stderr.contains(problem) && !refused.stderr.contains("Traceback"),
+            "{}",
+            refused.stderr
+        );
+    }
     let nothing = workspace.run("cluster-simulator-ci", &["verify", "bin"]);
     nothing.expect(2, &[]);
     assert!(nothing.stderr.contains("holds no build"), "{}", nothing.stderr);
