@@ -93,12 +93,33 @@ pub fn configure_deployment(
     hostgroups: Hostgroups,
     members: &[(u32, &RdsBgdHost)],
 ) -> Result<(), Error> {
-    let Hostgroups { writer, reader, green_writer, green_reader } = hostgroups;
     insert_pair(admin, hostgroups, members)?;
+    add_deployment(admin, hostgroups)
+}
+
+/// Configures the row of a deployment alone, polled every 100 ms, and loads it to runtime.
+pub fn add_deployment(admin: &mut Connection, hostgroups: Hostgroups) -> Result<(), Error> {
+    let Hostgroups { writer, reader, green_writer, green_reader } = hostgroups;
     admin.execute(&format!(
         "INSERT INTO mysql_aws_rds_bgd_hostgroups(writer_hostgroup,reader_hostgroup,green_writer_hostgroup,\
          green_reader_hostgroup,check_interval_ms,check_timeout_ms) \
          VALUES ({writer},{reader},{green_writer},{green_reader},100,800)"
+    ))?;
+    admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+}
+
+/// Configures `host` in `hostgroup` with a status, whether it was there or not, and loads it to runtime.
+pub fn put_server(
+    admin: &mut Connection,
+    hostgroup: u32,
+    host: &RdsBgdHost,
+    status: &str,
+) -> Result<(), Error> {
+    admin.execute(&format!(
+        "INSERT OR REPLACE INTO mysql_servers(hostgroup_id,hostname,port,status) VALUES ({hostgroup},{},{},{})",
+        quote(&host.hostname),
+        host.port,
+        quote(status)
     ))?;
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
 }
