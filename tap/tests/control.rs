@@ -147,9 +147,10 @@ fn a_terminal_that_is_closed_ends_the_run_unless_nohup_says_otherwise() {
         )]);
         workspace.run("ensure-infras", &[]).expect(0, &[]);
         let command = workspace.command("run-tests-isolated", &[]);
-        let mut wrapped = Command::new("sh");
-        let trap = if nohup { "trap '' HUP; exec \"$0\"" } else { "exec \"$0\"" };
-        wrapped.args(["-c", trap]).arg(command.get_program());
+        // Set either way: what runs the tests may have the signal ignored itself.
+        let hangup = if nohup { "--ignore-signal=HUP" } else { "--default-signal=HUP" };
+        let mut wrapped = Command::new("env");
+        wrapped.arg(hangup).arg(command.get_program());
         wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let runner =
             wrapped.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
