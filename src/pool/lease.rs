@@ -196,33 +196,35 @@ impl<'a> Lease<'a> {
     /// Brings the connection from what it carries to what is wanted, in one round trip at most. After `WireError::Sql` it
     /// can still be used.
     pub fn prepare(&mut self, want: &Want, deadline: impl Fn() -> Instant) -> Result<(), WireError> {
-        self.leave_stale_schema();
+        let changes = self.place.backends().schema_changes();
+        // What the server keeps of a connection's schema, such as its collation, is as it was when the connection entered it: after a
+        // change it enters it again.
+        let stale = self.connection.schemas != changes && self.connection.profile.schema.is_some();
         let have = &self.connection.profile;
-        if Arc::ptr_eq(have, &want.profile) || want.ahead.as_ref().is_some_and(|ahead| ahead == have) {
-            return Ok(());
+        let serves =
+            Arc::ptr_eq(have, &want.profile) || want.ahead.as_ref().is_some_and(|ahead| ahead == have);
+        if !serves || stale {
+            if self.connection.init_connect.is_some() && have.sets_beyond(&want.profile) {
+                // What init_connect has set is not a server's default, so that no SET could bring it back.
+                let collation = want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into());
+                // After part of a reset it is not known what the connection carries, whoever has failed.
+                self.reset(collation, deadline()).map_err(|_| WireError::Closed)?;
+            }
+            if stale || self.connection.profile != want.profile {
+                self.restore(&want.profile, stale, deadline())?;
+            }
+            self.connection.profile = Arc::clone(&want.profile);
         }
-        if self.connection.init_connect.is_some() && have.sets_beyond(&want.profile) {
-            // What init_connect has set is not a server's default, so that no SET could bring it back.
-            self.reset(want.profile.login_collation().unwrap_or(UTF8MB4_GENERAL_CI.into()), deadline())?;
-        }
-        if self.connection.profile != want.profile {
-            self.restore(&want.profile, deadline())?;
-        }
-        self.connection.profile = Arc::clone(&want.profile);
+        self.connection.schemas = changes;
         Ok(())
     }
-    /// What the server keeps of a connection's schema, such as its collation, is as it was when the connection entered it: after a
-    /// change it enters it again.
-    fn leave_stale_schema(&mut self) {
-        let changes = self.place.backends().schema_changes();
-        if self.connection.schemas != changes {
-            self.connection.schemas = changes;
-            self.connection.profile = Arc::new(self.connection.profile.in_schema(None));
-        }
-    }
-    fn restore(&mut self, wanted: &Arc<Profile>, deadline: Instant) -> Result<(), WireError> {
+    /// `stale`: the schema is entered even if the connection is in it.
+    fn restore(&mut self, wanted: &Arc<Profile>, stale: bool, deadline: Instant) -> Result<(), WireError> {
         let Connection { transport, profile, shared, .. } = &mut *self.connection;
-        let way = profile.way_to(wanted, transport);
+        let mut way = profile.way_to(wanted, transport);
+        if stale {
+            way.schema = wanted.schema.as_deref();
+        }
         let requests = way.requests();
         shared.work.sent_all(&requests);
         let mut answers = transport.exchange(&requests, OWN_ANSWER, deadline)?.into_iter();
@@ -234,6 +236,7 @@ impl<'a> Lease<'a> {
             return Err(error.into());
         }
         if let Some(Err(error)) = answers.next() {
+            // It stays where it was.
             *profile = Arc::new(wanted.in_schema(profile.schema.clone()));
             return Err(error.into());
         }

@@ -140,6 +140,24 @@ fn a_login_into_an_unknown_schema_is_refused_if_a_server_can_be_asked() {
 }
 
 #[test]
+fn a_schema_that_cannot_be_entered_leaves_a_connection_where_it_was() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("USE shop").unwrap();
+    world.await_pool(0, 1);
+    world.backends.schema_changed();
+    let nowhere = Conn::new(world.options_of("app", Some("nowhere")));
+    assert!(matches!(nowhere, Err(mysql::Error::MySqlError(error)) if error.code == 1049));
+    world.await_pool(0, 1);
+    assert_eq!(value(&mut world.client(), "SELECT SCHEMA"), "", "it is not taken for one in no schema");
+    world.await_pool(0, 2);
+    // Back in its own schema it has yet to see the change.
+    assert_eq!(value(&mut client, "SELECT SCHEMA"), "shop");
+    let entered = |text: &&String| *text == "INIT_DB shop";
+    assert_eq!(world.fake.control.texts().iter().filter(entered).count(), 1);
+}
+
+#[test]
 fn a_generated_id_is_there_for_the_next_statement_and_for_later_ones() {
     let world = World::new();
     let mut client = world.client();
