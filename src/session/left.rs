@@ -47,14 +47,17 @@ impl Session<'_> {
             return true;
         };
         let argument = command.head.get(1..).unwrap_or_default();
+        let plain_backslash = self.plain_backslash();
         match role {
             _ if kind == Kind::Load => true,
             Role::Execute(statement) => {
                 // Behind the statement's id, flags, and the number of executions.
                 let parameters = argument.get(9..).unwrap_or_default();
-                self.statements.text(*statement).is_none_or(|text| may_name(id, text, parameters))
+                self.statements
+                    .text(*statement)
+                    .is_none_or(|text| may_name(id, text, parameters, plain_backslash))
             }
-            _ => may_name(id, argument, b""),
+            _ => may_name(id, argument, b"", plain_backslash),
         }
     }
     /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.

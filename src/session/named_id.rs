@@ -7,15 +7,15 @@ use crate::tokens::{Token, Tokens};
 const LONGEST: usize = 64 * 1024;
 
 /// Whether a statement may have named the id: it occurs in its text or among its parameters (in the text or the binary protocol), is
-/// computed by an expression, or comes from where it cannot be seen.
-pub fn may_name(id: u64, text: &[u8], parameters: &[u8]) -> bool {
+/// computed by an expression, or comes from where it cannot be seen. `plain_backslash`: the session's status has NO_BACKSLASH_ESCAPES.
+pub fn may_name(id: u64, text: &[u8], parameters: &[u8], plain_backslash: bool) -> bool {
     let decimal = id.to_string();
     let little = id.to_le_bytes();
     let used = little.iter().rposition(|&byte| byte != 0).map_or(1, |last| last + 1);
     let binary = little.get(..used).unwrap_or(&little);
     text.len() + parameters.len() > LONGEST
         || has_number(text, decimal.as_bytes())
-        || computes(id, text)
+        || computes(id, text, plain_backslash)
         || has_word(text, b"SELECT")
         || has_word(text, b"LAST_INSERT_ID")
         || parameters.windows(used).any(|bytes| bytes == binary)
@@ -50,30 +50,51 @@ const HARMLESS: [&str; 22] = [
     "PASSWORD",
 ];
 
+/// Words that make a number of others, or are one.
+const OPERATORS: [&str; 12] =
+    ["DIV", "MOD", "TRUE", "NOT", "AND", "OR", "XOR", "IS", "LIKE", "BETWEEN", "REGEXP", "RLIKE"];
+
 /// Whether an expression in the text may be the id: one with an operator, a function that may return a number, or a number that is
 /// written otherwise. The list of the table's columns is none.
-fn computes(id: u64, text: &[u8]) -> bool {
+fn computes(id: u64, sql: &[u8], plain_backslash: bool) -> bool {
     let mut word: &[u8] = b"";
     let mut after_values = false;
     let mut signs = true;
-    for token in Tokens::new(text, false) {
-        let harmless = |word: &[u8]| HARMLESS.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+    let is_of =
+        |list: &[&str], word: &[u8]| list.iter().any(|known| known.as_bytes().eq_ignore_ascii_case(word));
+    let mut tokens = Tokens::new(sql, plain_backslash);
+    while let Some(token) = tokens.next() {
         match token {
-            Token::Symbol(b'+' | b'*' | b'/' | b'%' | b'|' | b'&' | b'^' | b'~' | b'<' | b'!') => {
+            Token::Symbol(b'+' | b'*' | b'/' | b'%' | b'|' | b'&' | b'^' | b'~' | b'<' | b'>' | b'!') => {
                 return true;
             }
             Token::Symbol(b'-') if !signs => return true,
-            Token::Symbol(b'(') if after_values && !word.is_empty() && !harmless(word) => return true,
+            Token::Symbol(b'(') if after_values && !word.is_empty() && !is_of(&HARMLESS, word) => {
+                return true;
+            }
             Token::UserVariable | Token::SystemVariable | Token::ExecutedComment => return true,
             Token::Word(text) | Token::Text(text) if is_number(id, text) => return true,
+            Token::Word(word) if after_values && is_of(&OPERATORS, word) => return true,
+            Token::Text(digits) if introduced(id, digits, sql.get(..tokens.position())) => return true,
             _ => {}
         }
         signs = matches!(token, Token::Symbol(b'(' | b',' | b'='));
         word = if let Token::Word(word) = token { word } else { b"" };
-        after_values |=
-            ["VALUES", "VALUE", "SET"].iter().any(|start| start.as_bytes().eq_ignore_ascii_case(word));
+        after_values |= is_of(&["VALUES", "VALUE", "SET"], word);
     }
     false
+}
+
+/// Whether the digits in the quotes at the end of `sql` are the id in the notation that the letter before them says: `x'32'`,
+/// `b'110010'`.
+fn introduced(id: u64, digits: &[u8], sql: Option<&[u8]>) -> bool {
+    let letter = sql.and_then(|sql| sql.get(sql.len().checked_sub(digits.len() + 3)?));
+    let radix = match letter {
+        Some(b'x' | b'X') => 16,
+        Some(b'b' | b'B') => 2,
+        _ => return false,
+    };
+    str::from_utf8(digits).is_ok_and(|digits| u64::from_str_radix(digits, radix) == Ok(id))
 }
 
 /// Whether a text is a number that becomes the id: `5e1`, `49.6`, `0x32`, `'050'`.
@@ -125,6 +146,10 @@ mod tests {
             ("INSERT INTO t VALUES (0x11170, 'a')", b"", true),
             ("INSERT INTO t VALUES (69999.7, 'a')", b"", true),
             ("INSERT INTO t VALUES ('070000', 'a')", b"", true),
+            ("INSERT INTO t VALUES (140001 DIV 2, 'a')", b"", true),
+            ("INSERT INTO t VALUES (x'011170', 'a')", b"", true),
+            ("INSERT INTO t VALUES (B'10001000101110000', 'a')", b"", true),
+            ("INSERT INTO t (v) VALUES (x'11170F')", b"", false),
             ("INSERT INTO t SET id = f(1)", b"", true),
             ("INSERT INTO t VALUES (@next, 1)", b"", true),
             ("INSERT INTO t (v, w) VALUES (-1, '2026-01-01'), (NOW(), 'a+b')", b"", false),
@@ -132,9 +157,12 @@ mod tests {
             ("INSERT INTO t (v) VALUES (1) ON DUPLICATE KEY UPDATE v = v + 1", b"", true),
             ("INSERT INTO t VALUES (?, ?)", b"\x01\x71\x11\x01\0\0\0\0\0", false),
         ] {
-            assert_eq!(may_name(70_000, text.as_bytes(), parameters), named, "{text} {parameters:?}");
+            assert_eq!(may_name(70_000, text.as_bytes(), parameters, false), named, "{text} {parameters:?}");
         }
-        assert!(may_name(1, &vec![b' '; LONGEST], b"ab"), "too long to be searched");
-        assert!(may_name(0, b"", b"\0"));
+        assert!(may_name(1, &vec![b' '; LONGEST], b"ab", false), "too long to be searched");
+        assert!(may_name(0, b"", b"\0", false));
+        assert!(may_name(1, b"INSERT INTO t VALUES (TRUE)", b"", false));
+        let sql = br"INSERT INTO t VALUES ('\', 69999 + 1)";
+        assert!(may_name(70_000, sql, b"", true) && !may_name(70_000, sql, b"", false));
     }
 }
