@@ -33,6 +33,8 @@ pub const ATTRIBUTES: &[(&str, &str)] = &[("program_name", concat!("pointsman ",
 pub struct Ticket<'a> {
     place: Place<'a>,
     transport: Transport,
+    /// How often schemas had been changed before it was used.
+    schemas: u64,
 }
 
 /// Why a connection could not be opened.
@@ -48,7 +50,8 @@ pub struct OpenError {
 
 impl<'a> Ticket<'a> {
     pub(super) fn new(place: Place<'a>, transport: Transport) -> Self {
-        Self { place, transport }
+        let schemas = place.backends().schema_changes();
+        Self { place, transport, schemas }
     }
     /// Opens the connection by `deadline`. A drain since the ticket was issued retires it at birth.
     pub fn open(self, want: &Want, deadline: Instant) -> Result<Lease<'a>, OpenError> {
@@ -114,7 +117,7 @@ impl<'a> Ticket<'a> {
         {
             return Err(self.not_begun(error, &want.identity.user));
         }
-        let Self { place, .. } = self;
+        let Self { place, schemas, .. } = self;
         if place.connected().is_err() {
             backend.quit();
             return Err(OpenError {
@@ -138,7 +141,7 @@ impl<'a> Ticket<'a> {
             statements: StatementCache::default(),
             touched: None,
             served: Served::default(),
-            schemas: place.backends().schema_changes(),
+            schemas,
             init_connect,
             shared,
         };

@@ -158,6 +158,23 @@ fn a_schema_that_cannot_be_entered_leaves_a_connection_where_it_was() {
 }
 
 #[test]
+fn a_connection_that_was_opened_before_a_change_of_schemas_enters_its_own_anew() {
+    let world = World::new();
+    let mut client = world.client_as("app", None);
+    client.query_drop("USE shop").unwrap();
+    world.await_pool(0, 1);
+    world.backends.drain(&world.endpoint());
+    world.fake.control.login.shut();
+    let asking = thread::spawn(move || value(&mut client, "SELECT SCHEMA"));
+    world.fake.control.login.await_visitor();
+    // The server may have read the schema's collation already.
+    world.backends.schema_changed();
+    world.fake.control.login.open();
+    assert_eq!(asking.join().unwrap(), "shop");
+    assert_eq!(world.fake.control.texts().iter().filter(|text| *text == "INIT_DB shop").count(), 1);
+}
+
+#[test]
 fn a_generated_id_is_there_for_the_next_statement_and_for_later_ones() {
     let world = World::new();
     let mut client = world.client();
