@@ -158,7 +158,7 @@ impl Answer {
             (Phase::Rows, Some(0xFE)) => length < if self.deprecates_eof { MAX_PAYLOAD } else { 9 },
             (Phase::Rows, Some(0x00..=0xFD)) => {
                 let first = self.reads_first_row && self.outcome.rows == self.earlier_rows;
-                (first || self.reads_rows) && length <= LONGEST_HELD
+                first && length <= LONGEST_HELD || self.reads_rows && length <= LONGEST_READ
             }
             (Phase::Rows, Some(first)) => first == 0xFF,
             // A definition begins with the length of the catalog's name, "def".
