@@ -115,11 +115,30 @@ pub fn put_server(
     host: &RdsBgdHost,
     status: &str,
 ) -> Result<(), Error> {
-    admin.execute(&format!(
+    insert_server(admin, hostgroup, host, status)?;
+    admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+}
+
+/// [`put_server`] without loading it.
+pub fn insert_server(
+    admin: &mut Connection,
+    hostgroup: u32,
+    host: &RdsBgdHost,
+    status: &str,
+) -> Result<(), Error> {
+    let insert = format!(
         "INSERT OR REPLACE INTO mysql_servers(hostgroup_id,hostname,port,status) VALUES ({hostgroup},{},{},{})",
         quote(&host.hostname),
         host.port,
         quote(status)
+    );
+    admin.execute(&insert).map(drop)
+}
+
+/// Changes columns of the deployment with this blue writer hostgroup (`active=0`, say), and loads it to runtime.
+pub fn set_deployment(admin: &mut Connection, writer_hostgroup: u32, columns: &str) -> Result<(), Error> {
+    admin.execute(&format!(
+        "UPDATE mysql_aws_rds_bgd_hostgroups SET {columns} WHERE writer_hostgroup={writer_hostgroup}"
     ))?;
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
 }
@@ -178,6 +197,14 @@ pub fn configured_in_alone(hostgroup: u32, host: &RdsBgdHost) -> String {
         quote(&host.hostname),
         host.port
     )
+}
+
+/// The members of `hostgroup` at runtime by name, each as its name and its status.
+pub fn members(admin: &mut Connection, hostgroup: u32) -> Result<Vec<String>, Error> {
+    let rows = admin.rows(&format!(
+        "SELECT hostname || ' ' || status FROM runtime_mysql_servers WHERE hostgroup_id={hostgroup} ORDER BY hostname"
+    ))?;
+    Ok(rows.into_iter().flatten().flatten().collect())
 }
 
 fn membership(hostgroup: u32, host: &RdsBgdHost) -> String {

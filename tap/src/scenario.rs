@@ -4,7 +4,7 @@ use crate::admin;
 use crate::command_line::CommandLine;
 use crate::connection::{Connection, Error};
 use crate::emitter::Emitter;
-use crate::simulator::{RdsBgdHost, RdsBgdSimulator};
+use crate::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdSimulator};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -34,8 +34,8 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// Admin state first, so that no worker sees the simulator's state vanish.
-    fn clean_up(&mut self) -> Result<(), Error> {
+    /// Removes all configuration and all state of the simulator: admin state first, so that no worker sees the simulator's vanish.
+    pub fn clean_up(&mut self) -> Result<(), Error> {
         admin::cleanup(&mut self.admin, &self.command_line.client.username)?;
         self.simulator.cleanup()
     }
@@ -51,6 +51,32 @@ impl Scenario {
         if !tap.ok_result(reached, &format!("status {status}")) {
             tap.diag(&format!("status is {:?}", self.admin.scalar(&admin::status_query(writer_hostgroup))));
         }
+    }
+
+    /// Publishes `cluster`'s writers with `status`, on both of them.
+    pub fn publish(&mut self, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
+        self.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
+    }
+
+    /// Publishes that the writer's switchover has completed: the target alone.
+    pub fn publish_completed(&mut self, cluster: &RdsBgdCluster) -> Result<(), Error> {
+        self.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())
+    }
+
+    /// One test: `hostgroup` has exactly these members at runtime, with these statuses.
+    pub fn expect_members(
+        &mut self,
+        tap: &mut Emitter,
+        hostgroup: u32,
+        members: &[(&RdsBgdHost, &str)],
+        when: &str,
+    ) -> Result<(), Error> {
+        let mut expected: Vec<_> =
+            members.iter().map(|(host, status)| format!("{} {status}", host.hostname)).collect();
+        expected.sort_unstable();
+        let found = admin::members(&mut self.admin, hostgroup)?;
+        tap.is(found, expected, &format!("{when}: members of hostgroup {hostgroup}"));
+        Ok(())
     }
 
     /// One test: a new client whose hostgroup is `hostgroup` is answered by `server`.

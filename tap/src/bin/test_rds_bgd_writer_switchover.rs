@@ -31,7 +31,7 @@ fn main() -> ExitCode {
 /// One blue and one green reader, so that each hostgroup has one server and routing is certain.
 fn configure(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     scenario.simulator.read_only_update(&cluster.blue_writer.host_endpoint(), false)?;
-    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology("AVAILABLE"))?;
+    scenario.publish(cluster, "AVAILABLE")?;
     let members = [
         (HOSTGROUPS.writer, &cluster.blue_writer),
         (HOSTGROUPS.reader, blue_reader(cluster)),
@@ -59,7 +59,7 @@ fn test_initiated(
     scenario: &mut Scenario,
     cluster: &RdsBgdCluster,
 ) -> Result<u128, Error> {
-    publish(scenario, cluster, "SWITCHOVER_INITIATED")?;
+    scenario.publish(cluster, "SWITCHOVER_INITIATED")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_INITIATED");
     let suppressed_since = scenario::now_us();
     expect_writer_in_place(tap, scenario, cluster, "INITIATED")?;
@@ -79,7 +79,7 @@ fn test_in_progress_and_post_processing(
     scenario: &mut Scenario,
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
-    publish(scenario, cluster, "SWITCHOVER_IN_PROGRESS")?;
+    scenario.publish(cluster, "SWITCHOVER_IN_PROGRESS")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_IN_PROGRESS");
     let demoted = admin::online_in(HOSTGROUPS.reader, &cluster.blue_writer);
     tap.ok(scenario.admin.holds(&demoted)?, "IN_PROGRESS: the blue writer is in the reader hostgroup");
@@ -107,7 +107,7 @@ fn test_post_processing(
     scenario: &mut Scenario,
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
-    publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
+    scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_POST_PROCESSING");
     let drained = scenario.admin.wait_until(&format!("{}=0", admin::pooled(blue_reader(cluster))));
     tap.ok_result(drained, "POST_PROCESSING: connections to the blue reader are gone");
@@ -126,7 +126,7 @@ fn test_repeated_post_processing(
     scenario: &mut Scenario,
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
-    publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
+    scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     let mut seen = scenario.simulator.probe_log_last_sequence()?;
     for _ in 0..3 {
         let green = cluster.green_writer.endpoint();
@@ -146,7 +146,7 @@ fn test_completed(
     cluster: &RdsBgdCluster,
     suppressed_since: u128,
 ) -> Result<(), Error> {
-    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())?;
+    scenario.publish_completed(cluster)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "READER_SWITCHOVER_IN_PROGRESS");
     expect_writer_in_place(tap, scenario, cluster, "COMPLETED")?;
     scenario.expect_answer(
@@ -176,10 +176,6 @@ fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdClus
     let resumed = scenario.admin.wait_until(&format!("{checked}>0"));
     tap.ok_result(resumed, "drained: read_only is checked again");
     Ok(())
-}
-
-fn publish(scenario: &mut Scenario, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
-    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
 }
 
 fn expect_writer_in_place(
