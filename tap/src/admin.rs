@@ -108,6 +108,12 @@ pub fn add_deployment(admin: &mut Connection, hostgroups: Hostgroups) -> Result<
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
 }
 
+/// Executes `changes` of the configured servers and loads the outcome to runtime at once.
+pub fn change_servers(admin: &mut Connection, changes: &[String]) -> Result<(), Error> {
+    changes.iter().try_for_each(|change| admin.execute(change).map(drop))?;
+    admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+}
+
 /// Configures `host` in `hostgroup` with a status, whether it was there or not, and loads it to runtime.
 pub fn put_server(
     admin: &mut Connection,
@@ -182,12 +188,17 @@ pub fn status_is(writer_hostgroup: u32, status: &str) -> String {
 
 /// The condition that `host` is an ONLINE member of `hostgroup` at runtime.
 pub fn online_in(hostgroup: u32, host: &RdsBgdHost) -> String {
-    format!("(SELECT COUNT(*) {} AND status='ONLINE')=1", membership(hostgroup, host))
+    member_with(hostgroup, host, "status='ONLINE'")
 }
 
 /// The condition that `host` is no member of `hostgroup` at runtime, whatever its status.
 pub fn absent_from(hostgroup: u32, host: &RdsBgdHost) -> String {
     format!("(SELECT COUNT(*) {})=0", membership(hostgroup, host))
+}
+
+/// The condition that `host` is a member of `hostgroup` at runtime for which `condition` on its columns holds.
+pub fn member_with(hostgroup: u32, host: &RdsBgdHost, condition: &str) -> String {
+    format!("(SELECT COUNT(*) {} AND {condition})=1", membership(hostgroup, host))
 }
 
 /// The condition that mysql_servers has `host` in `hostgroup` and in no other.

@@ -2,9 +2,9 @@
 
 use crate::admin;
 use crate::command_line::CommandLine;
-use crate::connection::{Connection, Error};
+use crate::connection::{Connection, EFFECT_TIMEOUT, Error};
 use crate::emitter::Emitter;
-use crate::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdSimulator};
+use crate::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, RdsBgdSimulator};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -89,6 +89,22 @@ impl Scenario {
     ) -> Result<(), Error> {
         let ip = self.answering_ip(hostgroup)?;
         tap.is(ip, server.ip.clone(), &format!("{what} is answered by {}", server.ip));
+        Ok(())
+    }
+
+    /// One test: from now on the topology is asked of `server`, which is read in the probe log.
+    pub fn expect_probed(
+        &mut self,
+        tap: &mut Emitter,
+        server: &RdsBgdHost,
+        encrypted: Option<bool>,
+        what: &str,
+    ) -> Result<(), Error> {
+        let seen = self.simulator.probe_log_last_sequence()?;
+        let kind = RdsBgdProbeKind::Metadata;
+        let probe =
+            self.simulator.wait_for_probe_log(seen, &server.endpoint(), kind, EFFECT_TIMEOUT, encrypted);
+        tap.ok_result(probe, what);
         Ok(())
     }
 

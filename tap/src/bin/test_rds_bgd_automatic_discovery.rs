@@ -33,7 +33,7 @@ fn test_topology_first(
     scenario: &mut Scenario,
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
-    publish(scenario, cluster, "AVAILABLE")?;
+    scenario.publish(cluster, "AVAILABLE")?;
     let members = [(HOSTGROUPS.writer, &cluster.blue_writer), (HOSTGROUPS.reader, &cluster.blue_readers[0])];
     admin::configure_pair(&mut scenario.admin, HOSTGROUPS, &members)?;
     expect_none_for_a_while(tap, scenario, "without discovery no deployment is made")?;
@@ -83,14 +83,14 @@ fn test_servers_first(
     scenario.simulator.topology_drop(&cluster.get_writers())?;
     admin::discover(&mut scenario.admin, 1, true)?;
     expect_none_for_a_while(tap, scenario, "without a topology no deployment is made")?;
-    publish(scenario, cluster, "AVAILABLE")?;
+    scenario.publish(cluster, "AVAILABLE")?;
     expect_discovered(tap, scenario, "servers first");
     scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
     Ok(())
 }
 
 fn test_switchover(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
-    publish(scenario, cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
+    scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_POST_PROCESSING");
     let ip = scenario.answering_ip(HOSTGROUPS.writer)?;
     tap.is(ip, cluster.green_writer.ip.clone(), "POST_PROCESSING: the writer hostgroup is answered by green");
@@ -112,7 +112,7 @@ fn test_configured_rows_stand(
          green_reader_hostgroup,active) VALUES ({writer},{reader},{green_writer},{green_reader},0)"
     ))?;
     scenario.admin.execute("LOAD MYSQL SERVERS TO RUNTIME")?;
-    publish(scenario, cluster, "AVAILABLE")?;
+    scenario.publish(cluster, "AVAILABLE")?;
     thread::sleep(QUIET_WINDOW);
     let stands = format!(
         "(SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups WHERE writer_hostgroup={writer} AND active=0 \
@@ -120,10 +120,6 @@ fn test_configured_rows_stand(
     );
     tap.ok(scenario.admin.holds(&stands)?, "an inactive row of the administrator's stands");
     Ok(())
-}
-
-fn publish(scenario: &mut Scenario, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
-    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
 }
 
 fn expect_discovered(tap: &mut Emitter, scenario: &mut Scenario, order: &str) {

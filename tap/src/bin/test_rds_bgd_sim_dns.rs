@@ -47,7 +47,7 @@ fn configure(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Err
         .dns_update(&cluster.blue_writer.hostname, &RdsBgdDnsAnswer::address(&cluster.blue_writer.ip))?;
     simulator.dns_update(&cluster.green_writer.hostname, &RdsBgdDnsAnswer::ServFail)?;
     simulator.read_only_update(&cluster.blue_writer.host_endpoint(), false)?;
-    publish(scenario, cluster, "AVAILABLE")?;
+    scenario.publish(cluster, "AVAILABLE")?;
     let members = [(HOSTGROUPS.writer, &cluster.blue_writer)];
     admin::configure_deployment(&mut scenario.admin, HOSTGROUPS, &members)
 }
@@ -74,7 +74,7 @@ fn test_recovery_within_a_phase(
         ("SWITCHOVER_IN_PROGRESS", "WRITER_SWITCHOVER_IN_PROGRESS"),
         ("SWITCHOVER_IN_POST_PROCESSING", "WRITER_SWITCHOVER_POST_PROCESSING"),
     ] {
-        publish(scenario, cluster, published)?;
+        scenario.publish(cluster, published)?;
         scenario.expect_status(tap, HOSTGROUPS.writer, status);
     }
     let green = cluster.green_writer.endpoint();
@@ -151,10 +151,6 @@ fn add_server(scenario: &mut Scenario, server: &RdsBgdHost) -> Result<(), Error>
         server.port
     ))?;
     scenario.admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
-}
-
-fn publish(scenario: &mut Scenario, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
-    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
 }
 
 /// Waits for two metadata probes of `server` after now: the second was begun when the first was answered.

@@ -3,11 +3,11 @@
 
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Endpoint, Error, quote};
+use tap::connection::{EFFECT_TIMEOUT, Error, quote};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind, RdsBgdProbeLog};
+use tap::simulator::{self, RdsBgdCluster, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(970);
 
@@ -74,17 +74,10 @@ fn test_probe_order(
         (RdsBgdProbeKind::Metadata, green),
     ];
     tap.is(
-        without_repetition(&probes),
+        simulator::probe_steps(&probes),
         expected.into(),
         "table check on blue, metadata on blue, then only green",
     );
     tap.ok(probes.iter().all(|probe| !probe.encrypted), "no probe is encrypted while use_ssl is 0");
     Ok(())
-}
-
-/// Kind and destination of the probes, each run of equal ones shortened to one.
-fn without_repetition(probes: &[RdsBgdProbeLog]) -> Vec<(RdsBgdProbeKind, Endpoint)> {
-    let mut steps: Vec<_> = probes.iter().map(|probe| (probe.probe_kind, probe.backend.clone())).collect();
-    steps.dedup();
-    steps
 }

@@ -17,7 +17,7 @@ pub use crate::connection::Endpoint;
 pub use backend::{RdsBgdBackend, RdsBgdBackendMode};
 pub use cluster::{RdsBgdCluster, RdsBgdHost, RdsBgdTopologyRow};
 pub use dns::RdsBgdDnsAnswer;
-pub use probe_log::{RdsBgdProbeKind, RdsBgdProbeLog};
+pub use probe_log::{RdsBgdProbeKind, RdsBgdProbeLog, probe_steps};
 pub use recording::{DRIVER_ARTICLE, MONITOR_TRACE, RdsBgdRecording, RecordingError};
 
 use crate::connection::{Connection, Credentials, Error};

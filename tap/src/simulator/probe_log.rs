@@ -45,6 +45,13 @@ impl RdsBgdProbeLog {
     }
 }
 
+/// Kind and destination of the probes, each run of equal ones shortened to one: the way that a worker went.
+pub fn probe_steps(probes: &[RdsBgdProbeLog]) -> Vec<(RdsBgdProbeKind, Endpoint)> {
+    let mut steps: Vec<_> = probes.iter().map(|probe| (probe.probe_kind, probe.backend.clone())).collect();
+    steps.dedup();
+    steps
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +76,19 @@ mod tests {
         assert_eq!(parse(["7", "127.10.0.14", "3306", "table_check", "2"]), None);
         assert_eq!(RdsBgdProbeLog::from_row(&[None, None, None, None, None]), None);
         assert_eq!(RdsBgdProbeLog::from_row(&[]), None);
+    }
+
+    #[test]
+    fn steps_are_probes_without_their_repetition() {
+        let probe = |kind, ip| parse(["7", ip, "3306", kind, "0"]).unwrap();
+        let (blue, green) = ("127.10.0.11", "127.10.0.14");
+        let probes = [("table_check", blue), ("metadata", blue), ("metadata", green), ("metadata", green)];
+        let steps = probe_steps(&probes.map(|(kind, ip)| probe(kind, ip)));
+        let expected = [
+            (RdsBgdProbeKind::TableCheck, Endpoint::new(blue, 3306)),
+            (RdsBgdProbeKind::Metadata, Endpoint::new(blue, 3306)),
+            (RdsBgdProbeKind::Metadata, Endpoint::new(green, 3306)),
+        ];
+        assert_eq!(steps, expected);
     }
 }
