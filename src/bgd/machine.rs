@@ -119,7 +119,10 @@ impl Machine {
                 self.interval = None;
                 self.drained("mysql.rds_topology is gone, error 1146", &mut actions);
             }
-            Observation::Metadata { topology, members } => {
+            Observation::Metadata { topology, mut members } => {
+                if let Some(writer) = &self.moved_writer {
+                    members.restore_writer(writer);
+                }
                 self.metadata(topology, members, now, &mut actions)
             }
             Observation::Failure => self.failed(now, &mut actions),

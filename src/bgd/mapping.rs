@@ -66,6 +66,13 @@ impl Members {
                 && member.status != ServerStatus::OfflineHard
         })
     }
+    /// A writer that its deployment has demoted counts as the writer it is: whoever maps it anew must find it, whether it is
+    /// about to be restored or to stay where it is.
+    pub fn restore_writer(&mut self, demoted: &Endpoint) {
+        if self.blue_writers.iter().all(|member| member.endpoint != *demoted) {
+            self.blue_writers.extend(self.blue_readers.extract_if(.., |member| member.endpoint == *demoted));
+        }
+    }
     /// Every blue endpoint.
     pub fn blue_endpoints(&self) -> Vec<Endpoint> {
         let mut endpoints: Vec<_> = self

@@ -6,6 +6,7 @@ pub mod command_line;
 pub mod connection;
 pub mod daemon;
 pub mod demo;
+pub mod deployment;
 pub mod emitter;
 pub mod env_files;
 pub mod hosts;

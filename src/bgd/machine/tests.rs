@@ -246,6 +246,7 @@ fn backward_phases_roll_back_and_only_available_is_entered_again() {
     assert!(actions.contains(&configure("db.x", false)) && actions.contains(&ClearSuppression));
     assert_eq!(world.published, [WriterSwitchoverInProgress, None, Available]);
     assert_eq!((direct(&world), world.machine.interval()), (green(), Duration::from_millis(250)));
+    assert!(world.status(POST).contains(&pin("db.x", 14)), "the restored writer is mapped");
 
     let mut world = reached(&[POST, INITIATED]);
     assert_eq!(world.status, None);
@@ -529,6 +530,10 @@ fn another_target_in_the_same_phase_rebuilds_the_map_before_post_processing() {
     let actions = world.target("db-green-2.x", "AVAILABLE");
     assert!(actions.contains(&AddGreenWriter { hostgroup: 30, endpoint: at("db-green-2.x") }));
     assert_eq!(direct(&world), Some(([127, 10, 0, 24], 3306).into()));
+    let mut world = reached(&[IN_PROGRESS]);
+    world.target("db-green-2.x", IN_PROGRESS);
+    assert_eq!(direct(&world), Some(([127, 10, 0, 24], 3306).into()));
+    assert_eq!(world.demoted.iter().collect::<Vec<_>>(), [&at("db.x")]);
     let mut world = reached(&[POST]);
     assert_eq!(world.target("db-green-2.x", POST), []);
     assert_eq!(direct(&world), green());

@@ -74,8 +74,15 @@ impl World {
         self.target(TARGET, status)
     }
     pub fn topology(&mut self, topology: Topology) -> Vec<Action> {
-        let members = self.members.clone();
+        let members = self.placed();
         self.see(Observation::Metadata { topology, members })
+    }
+    /// The servers where they are now: demoted writers are among the readers.
+    fn placed(&self) -> Members {
+        let mut members = self.members.clone();
+        let demoted = |member: &mut Member| self.demoted.contains(&member.endpoint);
+        members.blue_readers.extend(members.blue_writers.extract_if(.., demoted));
+        members
     }
     pub fn refresh(&mut self, change: impl FnOnce(&mut BgdHostgroupRow)) -> Vec<Action> {
         let mut row = self.machine.row().clone();
