@@ -108,6 +108,9 @@ proptest! {
             } else if !kept_effects {
                 prop_assert!(world.owns_nothing(), "left over after {:?}", event);
             }
+            if let Some(map) = &world.machine.map {
+                prop_assert!(map.writer().is_some(), "no writer in the map after {:?}", event);
+            }
             let suppressing = world.status >= BgdStatus::WriterSwitchoverInitiated;
             let late = before == BgdStatus::None || before == BgdStatus::Available;
             if world.status == BgdStatus::WriterSwitchoverInProgress {
