@@ -5,7 +5,7 @@ use crate::admin::{self, Hostgroups};
 use crate::connection::{EFFECT_TIMEOUT, Error, quote};
 use crate::emitter::Emitter;
 use crate::scenario::{self, Scenario};
-use crate::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, RdsBgdProbeLog};
+use crate::simulator::{self, RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, RdsBgdProbeLog};
 use std::thread;
 use std::time::Duration;
 
@@ -274,21 +274,25 @@ impl Deployment {
         Ok(())
     }
 
-    /// One test: the probes after `since` begin with those of a fresh worker, table check and metadata, on the blue writer.
+    /// Three tests: the probes after `since` begin with those of a fresh worker, table check and metadata on the blue writer; it
+    /// enters `phase`, which is still published, and goes back to AVAILABLE.
     pub fn expect_fresh_start(
         &self,
         tap: &mut Emitter,
         scenario: &mut Scenario,
         since: u64,
+        phase: Phase,
         when: &str,
     ) -> Result<(), Error> {
         self.await_probe(scenario, since, &self.cluster.blue_writer, RdsBgdProbeKind::Metadata)?;
-        let probes = scenario.simulator.probe_log_since(since)?;
-        let first: Vec<_> =
-            probes.into_iter().take(2).map(|probe| (probe.backend, probe.probe_kind)).collect();
+        let mut steps = simulator::probe_steps(&scenario.simulator.probe_log_since(since)?);
+        steps.truncate(2);
         let blue = self.cluster.blue_writer.endpoint();
-        let expected = vec![(blue.clone(), RdsBgdProbeKind::TableCheck), (blue, RdsBgdProbeKind::Metadata)];
-        tap.is(first, expected, &format!("{when}: table check and metadata of the blue writer come first"));
+        let expected = vec![(RdsBgdProbeKind::TableCheck, blue.clone()), (RdsBgdProbeKind::Metadata, blue)];
+        tap.is(steps, expected, &format!("{when}: table check and metadata of the blue writer come first"));
+        scenario.expect_status(tap, self.hostgroups.writer, phase.status());
+        self.publish(scenario, Phase::Available)?;
+        scenario.expect_status(tap, self.hostgroups.writer, Phase::Available.status());
         Ok(())
     }
 

@@ -45,7 +45,6 @@ fn test_disabled(
     deployment.expect_quiet(tap, scenario, &when)
 }
 
-/// The topology is still as it was: the fresh worker enters the phase from there.
 fn test_enabled_again(
     tap: &mut Emitter,
     scenario: &mut Scenario,
@@ -55,11 +54,7 @@ fn test_enabled_again(
     let seen = scenario.simulator.probe_log_last_sequence()?;
     admin::set_deployment(&mut scenario.admin, HOSTGROUPS.writer, "active=1")?;
     let when = format!("enabled again in {}", phase.status());
-    deployment.expect_fresh_start(tap, scenario, seen, &when)?;
-    scenario.expect_status(tap, HOSTGROUPS.writer, phase.status());
-    deployment.publish(scenario, Phase::Available)?;
-    scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
-    Ok(())
+    deployment.expect_fresh_start(tap, scenario, seen, phase, &when)
 }
 
 /// The condition that the deployment is shown at runtime, and is `so`.
