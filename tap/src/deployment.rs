@@ -79,7 +79,8 @@ impl Deployment {
         &self.cluster.green_readers[0]
     }
 
-    fn blue_servers(&self) -> [&RdsBgdHost; 3] {
+    /// Writer and readers.
+    pub fn blue_servers(&self) -> [&RdsBgdHost; 3] {
         [&self.cluster.blue_writer, self.mapped_reader(), self.unmapped_reader()]
     }
 
