@@ -108,6 +108,41 @@ impl Scenario {
         Ok(())
     }
 
+    /// Waits until `server` has been asked for metadata after the probe `seen`, and returns that probe's number.
+    pub fn wait_for_metadata(
+        &mut self,
+        server: &RdsBgdHost,
+        seen: u64,
+        encrypted: Option<bool>,
+    ) -> Result<u64, Error> {
+        let (backend, kind) = (server.endpoint(), RdsBgdProbeKind::Metadata);
+        let probe = self.simulator.wait_for_probe_log(seen, &backend, kind, EFFECT_TIMEOUT, encrypted)?;
+        Ok(probe.sequence_id)
+    }
+
+    /// Two tests: `changes` of the servers are taken up in place, so that the blue writer is asked first and then the green one again
+    /// and again, and nobody is asked whether the table exists.
+    pub fn expect_refresh(
+        &mut self,
+        tap: &mut Emitter,
+        cluster: &RdsBgdCluster,
+        encrypted: Option<bool>,
+        changes: &[String],
+        what: &str,
+    ) -> Result<(), Error> {
+        let baseline = self.simulator.probe_log_last_sequence()?;
+        admin::change_servers(&mut self.admin, changes)?;
+        let direct = self
+            .wait_for_metadata(&cluster.blue_writer, baseline, None)
+            .and_then(|blue| self.wait_for_metadata(&cluster.green_writer, blue, encrypted))
+            .and_then(|green| self.wait_for_metadata(&cluster.green_writer, green, encrypted));
+        tap.ok_result(direct, &format!("{what}: blue is asked, then green again and again"));
+        let probes = self.simulator.probe_log_since(baseline)?;
+        let checks = probes.iter().filter(|probe| probe.probe_kind == RdsBgdProbeKind::TableCheck).count();
+        tap.is(checks, 0, &format!("{what}: no table check"));
+        Ok(())
+    }
+
     /// From now on the daemon asks the simulator for names first. Cleaning up ends it.
     pub fn use_simulated_dns(&mut self) -> Result<(), Error> {
         let address = self.simulator.dns_listen()?;

@@ -118,8 +118,7 @@ fn test_reader_switchover(
     // A worker that begins at COMPLETED makes no map: blue is all that it knows.
     let mut seen = baseline;
     for _ in 0..4 {
-        let kind = RdsBgdProbeKind::Metadata;
-        seen = scenario.simulator.wait_for_probe_log(seen, &blue, kind, EFFECT_TIMEOUT, None)?.sequence_id;
+        seen = scenario.wait_for_metadata(&cluster.blue_writer, seen, None)?;
     }
     expect_restart(tap, scenario, baseline, &blue, None, "READER_SWITCHOVER again")?;
     expect_blue_placement(tap, scenario, cluster, "READER_SWITCHOVER again")

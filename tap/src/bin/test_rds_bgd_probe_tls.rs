@@ -95,22 +95,12 @@ fn test_change(
     let changes = [&cluster.blue_writer, &cluster.green_writer].map(|host| set_use_ssl(host, encrypted));
     admin::change_servers(&mut scenario.admin, &changes)?;
     for host in [&cluster.blue_writer, &cluster.green_writer] {
-        let kind = RdsBgdProbeKind::Metadata;
-        let probe = scenario.simulator.wait_for_probe_log(
-            baseline,
-            &host.endpoint(),
-            kind,
-            EFFECT_TIMEOUT,
-            Some(encrypted),
-        );
+        let probe = scenario.wait_for_metadata(host, baseline, Some(encrypted));
         tap.ok_result(probe, &format!("{case}: {} is asked so", host.ip));
     }
-    let green = cluster.green_writer.endpoint();
     let mut seen = baseline;
     for _ in 0..PROBES_AFTER_CHANGE {
-        let kind = RdsBgdProbeKind::Metadata;
-        let wanted = Some(encrypted);
-        seen = scenario.simulator.wait_for_probe_log(seen, &green, kind, EFFECT_TIMEOUT, wanted)?.sequence_id;
+        seen = scenario.wait_for_metadata(&cluster.green_writer, seen, Some(encrypted))?;
     }
     let probes = scenario.simulator.probe_log_since(baseline)?;
     let changed: Vec<_> = probes.iter().skip_while(|probe| probe.encrypted != encrypted).collect();

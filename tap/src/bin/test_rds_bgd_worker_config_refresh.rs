@@ -122,10 +122,10 @@ fn test_offline_green_writer(
     let baseline = scenario.simulator.probe_log_last_sequence()?;
     let offline = update(&cluster.green_writer, "status='OFFLINE_SOFT'");
     admin::change_servers(&mut scenario.admin, &[offline])?;
-    let first = wait_for_metadata(scenario, &cluster.blue_writer, baseline, None)?;
+    let first = scenario.wait_for_metadata(&cluster.blue_writer, baseline, None)?;
     let mut seen = first;
     for _ in 0..3 {
-        seen = wait_for_metadata(scenario, &cluster.blue_writer, seen, None)?;
+        seen = scenario.wait_for_metadata(&cluster.blue_writer, seen, None)?;
     }
     let probes = scenario.simulator.probe_log_since(first)?;
     let steps = [(RdsBgdProbeKind::Metadata, cluster.blue_writer.endpoint())];
@@ -155,7 +155,7 @@ fn test_harmless_changes(
     tap.ok(scenario.admin.holds(&heavier)?, &format!("{}: weights change", phase.published));
     let mut seen = scenario.simulator.probe_log_last_sequence()?;
     for _ in 0..3 {
-        seen = wait_for_metadata(scenario, &cluster.green_writer, seen, Some(phase.encrypted))?;
+        seen = scenario.wait_for_metadata(&cluster.green_writer, seen, Some(phase.encrypted))?;
     }
     let probes = scenario.simulator.probe_log_since(baseline)?;
     let steps = [(RdsBgdProbeKind::Metadata, cluster.green_writer.endpoint())];
@@ -218,15 +218,8 @@ fn expect_refresh(
     what: &str,
     changes: &[String],
 ) -> Result<(), Error> {
-    let baseline = scenario.simulator.probe_log_last_sequence()?;
-    admin::change_servers(&mut scenario.admin, changes)?;
-    let green = wait_for_metadata(scenario, &cluster.blue_writer, baseline, None)
-        .and_then(|blue| wait_for_metadata(scenario, &cluster.green_writer, blue, Some(phase.encrypted)))
-        .and_then(|green| wait_for_metadata(scenario, &cluster.green_writer, green, Some(phase.encrypted)));
-    tap.ok_result(green, &format!("{}, {what}: blue is asked, then green again and again", phase.published));
-    let probes = scenario.simulator.probe_log_since(baseline)?;
-    let checks = probes.iter().filter(|probe| probe.probe_kind == RdsBgdProbeKind::TableCheck).count();
-    tap.is(checks, 0, &format!("{}, {what}: no table check", phase.published));
+    let case = format!("{}, {what}", phase.published);
+    scenario.expect_refresh(tap, cluster, Some(phase.encrypted), changes, &case)?;
     expect_phase(tap, scenario, cluster, phase, what);
     Ok(())
 }
@@ -250,19 +243,6 @@ fn expect_phase(
     );
     let stays = scenario.admin.wait_until(&stays);
     tap.ok_result(stays, &format!("{}, {what}: status and placement stay", phase.published));
-}
-
-/// Waits for a metadata probe of `server` after `seen` and returns its number.
-fn wait_for_metadata(
-    scenario: &mut Scenario,
-    server: &RdsBgdHost,
-    seen: u64,
-    encrypted: Option<bool>,
-) -> Result<u64, Error> {
-    let kind = RdsBgdProbeKind::Metadata;
-    let probe =
-        scenario.simulator.wait_for_probe_log(seen, &server.endpoint(), kind, EFFECT_TIMEOUT, encrypted)?;
-    Ok(probe.sequence_id)
 }
 
 fn insert(hostgroup: u32, host: &RdsBgdHost) -> String {
