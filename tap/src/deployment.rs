@@ -307,4 +307,19 @@ impl Deployment {
     ) -> Result<RdsBgdProbeLog, Error> {
         scenario.simulator.wait_for_probe_log(since, &server.endpoint(), kind, EFFECT_TIMEOUT, None)
     }
+
+    /// Waits for `count` probes of `server` from now on. What all but the last of them said has been acted upon by then.
+    pub fn await_probes(
+        &self,
+        scenario: &mut Scenario,
+        server: &RdsBgdHost,
+        kind: RdsBgdProbeKind,
+        count: usize,
+    ) -> Result<(), Error> {
+        let mut seen = scenario.simulator.probe_log_last_sequence()?;
+        for _ in 0..count {
+            seen = self.await_probe(scenario, seen, server, kind)?.sequence_id;
+        }
+        Ok(())
+    }
 }

@@ -74,8 +74,7 @@ fn test_drained(
         deployment.expect_rolled_back(tap, scenario, &when)?;
     }
     let blue = &deployment.cluster.blue_writer;
-    let first = deployment.await_probe(scenario, seen, blue, drain.asked())?;
-    deployment.await_probe(scenario, first.sequence_id, blue, drain.asked())?;
+    deployment.await_probes(scenario, blue, drain.asked(), 2)?;
     let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
     tap.is(steps, vec![(drain.asked(), blue.endpoint())], &format!("{when}: what is asked from then on"));
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
@@ -143,11 +142,7 @@ fn expect_probes(
     what: &str,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + Duration::from_secs(6);
-    let (green, kind) = (&deployment.cluster.green_writer, RdsBgdProbeKind::Metadata);
-    let mut seen = scenario.simulator.probe_log_last_sequence()?;
-    for _ in 0..count {
-        seen = deployment.await_probe(scenario, seen, green, kind)?.sequence_id;
-    }
+    deployment.await_probes(scenario, &deployment.cluster.green_writer, RdsBgdProbeKind::Metadata, count)?;
     tap.ok(Instant::now() < deadline, what);
     Ok(())
 }
