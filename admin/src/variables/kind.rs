@@ -22,6 +22,8 @@ pub(super) struct Field<T: 'static> {
 
 pub(super) enum Kind {
     Bool(Field<bool>),
+    /// As `Bool`, shown as 1 or 0.
+    Bit(Field<bool>),
     /// Milliseconds, in this range.
     Millis(Field<Duration>, RangeInclusive<u64>),
     /// Seconds, in this range.
@@ -85,7 +87,9 @@ impl VarDef {
     /// What a value must look like, for errors: "an integer from 1 to 10".
     pub fn expects(&self) -> String {
         match &self.kind {
-            Kind::Bool(_) | Kind::Inert { accepts: Accepts::Bool, .. } => "true, false, 1 or 0".into(),
+            Kind::Bool(_) | Kind::Bit(_) | Kind::Inert { accepts: Accepts::Bool, .. } => {
+                "true, false, 1 or 0".into()
+            }
             Kind::Millis(_, range) => format!("milliseconds from {} to {}", range.start(), range.end()),
             Kind::Seconds(_, range) => format!("seconds from {} to {}", range.start(), range.end()),
             Kind::Number(_, range)
@@ -124,6 +128,7 @@ impl VarDef {
     pub fn show(&self, variables: &Variables) -> String {
         match &self.kind {
             Kind::Bool(field) => (field.get)(variables).to_string(),
+            Kind::Bit(field) => u8::from(*(field.get)(variables)).to_string(),
             Kind::Millis(field, _) => (field.get)(variables).as_millis().to_string(),
             Kind::Seconds(field, _) => (field.get)(variables).as_secs().to_string(),
             Kind::Number(field, _) => (field.get)(variables).to_string(),
@@ -155,7 +160,7 @@ impl VarDef {
     pub fn apply(&self, variables: &mut Variables, text: &str) -> Option<()> {
         let text = if self.is_secret() { text } else { text.trim() };
         match &self.kind {
-            Kind::Bool(field) => *(field.set)(variables) = parse_bool(text)?,
+            Kind::Bool(field) | Kind::Bit(field) => *(field.set)(variables) = parse_bool(text)?,
             Kind::Millis(field, range) => {
                 *(field.set)(variables) = Duration::from_millis(parse_in(text, range)?);
             }

@@ -88,7 +88,7 @@ pub const VARIABLES: &[VarDef] = &[
     var("admin-version", Kind::Constant(crate::VERSION), "Version of this daemon."),
     var(
         "mysql-aws_blue_green_deployment_auto_discovery",
-        Kind::Bool(field!(bgd_auto_discovery)),
+        Kind::Bit(field!(bgd_auto_discovery)),
         "Whether a blue/green topology that discovery finds makes a deployment of its own, until the next LOAD.",
     ),
     var(

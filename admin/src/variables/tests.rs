@@ -30,15 +30,16 @@ fn each_variable_writes_its_own_field_only() {
         "1200",
         "300000",
         "8.4.0",
+        "0",
     ];
     for var in VARIABLES.iter().filter(|var| !var.is_read_only()) {
         let mut changed = Variables::default();
         let default = var.show(&changed);
-        let accepted = texts
-            .iter()
-            .find(|text| var.apply(&mut changed, text).is_some() && var.show(&changed) != default);
-        let text = accepted.unwrap_or_else(|| panic!("{} accepts no text of this test", var.name));
-        assert_eq!(var.show(&changed), *text, "{}", var.name);
+        let shown_as_set = texts.iter().any(|text| {
+            var.apply(&mut changed, text);
+            var.show(&changed) == *text && *text != default
+        });
+        assert!(shown_as_set, "{} shows no text of this test as it was set", var.name);
         for other in VARIABLES.iter().filter(|other| other.name != var.name) {
             assert_eq!(other.show(&changed), other.show(&Variables::default()), "{}", other.name);
         }
@@ -97,6 +98,19 @@ fn booleans_show_as_words() {
         var.apply(&mut variables, text).unwrap();
         assert_eq!(var.show(&variables), shown);
     }
+}
+
+/// A flag that ProxySQL has as a number.
+#[test]
+fn auto_discovery_shows_as_a_number() {
+    let var = find("mysql-aws_blue_green_deployment_auto_discovery").unwrap();
+    let mut variables = Variables::default();
+    assert_eq!(var.show(&variables), "1");
+    for (text, shown) in [("false", "0"), ("true", "1"), ("0", "0"), ("1", "1")] {
+        var.apply(&mut variables, text).unwrap();
+        assert_eq!(var.show(&variables), shown);
+    }
+    assert!(var.apply(&mut variables, "2").is_none());
 }
 
 #[test]
