@@ -1,6 +1,7 @@
 //! What tests of several modules share.
 
 use admin::rows::{ReplicationHostgroupRow, ServerRow};
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use wire::auth::AuthPlugin;
 use wire::login::ServerOptions;
@@ -40,4 +41,33 @@ pub fn server_options(tls: Option<ServerTls>) -> ServerOptions {
         tls,
         timeout: PATIENCE,
     }
+}
+
+thread_local! {
+    /// Lines of the log, while this thread keeps them.
+    static LINES: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+struct KeepLines;
+
+impl log::Log for KeepLines {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+    fn log(&self, record: &log::Record<'_>) {
+        LINES.with_borrow_mut(|lines| {
+            lines.iter_mut().for_each(|lines| lines.push(record.args().to_string()))
+        });
+    }
+    fn flush(&self) {}
+}
+
+/// What this thread logs meanwhile, from the level of information up.
+pub fn logged(run: impl FnOnce()) -> Vec<String> {
+    // A second call finds the logger in place already.
+    let _ = log::set_logger(&KeepLines);
+    log::set_max_level(log::LevelFilter::Info);
+    LINES.set(Some(Vec::new()));
+    run();
+    LINES.take().unwrap_or_default()
 }

@@ -8,6 +8,8 @@ mod messages;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]
+mod side_by_side;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod world;
@@ -303,13 +305,17 @@ impl Machine {
         self.publish(actions);
     }
 
+    /// Pins what has an address. A pair whose pin was given up is pinned once more, but a pair is drained once (contract:
+    /// "Direct-Probe Lifetime").
     fn pin_pairs(&mut self, actions: &mut Vec<Action>) {
         let open = |pair: &&mut Pair| !pair.pinned && !pair.given_up;
         for pair in self.map.iter_mut().flat_map(|map| &mut map.pairs).filter(open) {
             if let Some(green) = pair.green {
                 pair.pinned = true;
                 actions.push(Action::Pin { host: pair.blue.host.clone(), address: green.ip });
-                actions.push(Action::Drain(pair.blue.clone()));
+                if !std::mem::replace(&mut pair.drained, true) {
+                    actions.push(Action::Drain(pair.blue.clone()));
+                }
             }
         }
     }
@@ -347,7 +353,7 @@ impl Machine {
             // Post-processing was never seen: a writer left demoted would take no traffic until the topology drains.
             if skipped {
                 let endpoint = pair.blue.clone();
-                pair.pinned = true;
+                pair.drained = true;
                 actions.push(Action::Drain(endpoint.clone()));
                 let (reader, also_reader) = (self.row.reader_hostgroup, self.row.writer_is_also_reader);
                 actions.push(Action::ConfigureWriter { endpoint, reader, also_reader });
@@ -356,8 +362,8 @@ impl Machine {
         self.publish(actions);
     }
 
-    /// Three failures in a row lose the direct target and the pins that rest on it. These are set again, and what was opened
-    /// without them drained, when the green writer answers again: until then traffic could alternate between both servers.
+    /// Three failures in a row lose the direct target and the pins that rest on it. These are set again when the green writer
+    /// answers again: if they were by the blue writer's word, names could alternate between both servers.
     fn failed(&mut self, now: Instant, actions: &mut Vec<Action>) {
         if self.direct.is_none() {
             return;
@@ -369,8 +375,8 @@ impl Machine {
         self.failures = 0;
         self.direct = None;
         for pair in self.map.iter_mut().flat_map(|map| &mut map.pairs) {
-            actions.push(Action::PurgeProbes(pair.blue.clone()));
             actions.push(Action::RemoveDns(pair.blue.host.clone()));
+            actions.push(Action::PurgeProbes(pair.blue.clone()));
             pair.given_up |= std::mem::take(&mut pair.pinned);
             if let Some(green) = &mut pair.green {
                 green.valid_until = green.valid_until.min(now);

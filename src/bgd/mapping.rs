@@ -120,8 +120,10 @@ pub struct Pair {
     pub offline: bool,
     /// The green server's address, once it is known.
     pub green: Option<GreenAddress>,
-    /// Pinned and drained, which is not done again while the pin stands.
+    /// The blue name is pinned to the green address.
     pub pinned: bool,
+    /// The blue server's connections were drained, which is done once: those by the blue name may lead to the green server since.
+    pub drained: bool,
     /// Its pin was given up because the green writer did not answer; it is pinned again once that one answers.
     pub given_up: bool,
 }
@@ -130,15 +132,12 @@ impl Pair {
     fn new(role: Role, blue: &Endpoint, green_host: &str, green_use_ssl: bool, offline: bool) -> Self {
         let green_host = Arc::from(green_host);
         let blue = blue.clone();
-        Self { role, blue, green_host, green_use_ssl, offline, green: None, pinned: false, given_up: false }
+        let (green, pinned, drained, given_up) = Default::default();
+        Self { role, blue, green_host, green_use_ssl, offline, green, pinned, drained, given_up }
     }
     /// Whether the green name has to be looked up. A pinned pair keeps the address it is pinned to.
     pub fn needs_address(&self, now: Instant) -> bool {
         !self.offline && !self.pinned && self.green.is_none_or(|green| green.valid_until <= now)
-    }
-    /// Whether connections by the blue name may lead to the green server: it is pinned, or was.
-    pub fn is_switched(&self) -> bool {
-        self.pinned || self.given_up
     }
     /// Where the green server is reached: its address and the blue server's port (contract: "Direct-Probe Tuple").
     pub fn green_address(&self) -> Option<SocketAddr> {

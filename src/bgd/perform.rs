@@ -1,17 +1,15 @@
 //! Performs the machine's actions.
 
+#[cfg(test)]
+mod tests;
+
 use super::Effects;
 use super::machine::{Action, Observation, Resolution, Transition};
 use super::mapping::GreenAddress;
 use crate::hostgroups::{Endpoint, HostgroupId};
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How long clean-up waits for a name whose monitor connections it closes. Usually the cache knows it; where not, no
-/// connection by that name is likely to be open.
-const PURGE_LOOKUP: Duration = Duration::from_millis(50);
 
 /// The shortest time an address is believed.
 const SHORTEST_TTL: Duration = Duration::from_secs(1);
@@ -64,7 +62,7 @@ impl Performer {
             Action::UnshunReader { hostgroup, endpoint } => {
                 backends.update(|groups| groups.unshun_aws_bgd(hostgroup, &endpoint));
             }
-            Action::PurgeProbes(endpoint) => self.purge_probes(&endpoint),
+            Action::PurgeProbes(endpoint) => probes.purge_server(&endpoint),
             Action::PurgeDirect(address) => probes.purge(address),
             Action::DrainGreen(hostgroups) => self.drain_green(&hostgroups),
             Action::Publish(transition) => self.publish(&transition, place),
@@ -124,24 +122,21 @@ impl Performer {
         self.effects.backends.drain(endpoint);
     }
 
+    /// A drain reaches an endpoint's connections in every hostgroup, so one that is OFFLINE_SOFT or OFFLINE_HARD in either green
+    /// hostgroup is left alone although it may be ONLINE in the other.
     fn drain_green(&self, hostgroups: &[HostgroupId]) {
         let endpoints: BTreeSet<Endpoint> = self.effects.backends.read(|groups| {
             let members = hostgroups.iter().flat_map(|hostgroup| groups.members(*hostgroup));
-            members
-                .filter(|(_, server)| !server.status.is_offline())
-                .map(|(endpoint, _)| endpoint.clone())
+            let endpoints = members.map(|(endpoint, _)| endpoint);
+            endpoints
+                .filter(|each| !hostgroups.iter().any(|id| groups.is_offline(*id, each)))
+                .cloned()
                 .collect()
         });
         for endpoint in &endpoints {
             self.drain(endpoint);
-            self.purge_probes(endpoint);
             self.effects.dns.remove(&endpoint.host, self.id);
-        }
-    }
-
-    fn purge_probes(&self, endpoint: &Endpoint) {
-        if let Ok(ip) = self.effects.dns.resolve(&endpoint.host, Instant::now() + PURGE_LOOKUP) {
-            self.effects.probes.purge(SocketAddr::new(ip, endpoint.port));
+            self.effects.probes.purge_server(endpoint);
         }
     }
 

@@ -19,14 +19,14 @@ use wire::serve::{Entrance, QueryHandler, serve};
 use wire::service::{Accepted, Service, ServiceSpec};
 use wire::{SqlError, WireError};
 
-const BLUE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 11));
-const GREEN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 14));
+pub(super) const BLUE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 11));
+pub(super) const GREEN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 14));
 const TABLE_CHECK: &str =
     "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
 
 /// What a server's mysql.rds_topology is.
 #[derive(Clone)]
-enum Table {
+pub(super) enum Table {
     Absent,
     Empty,
     Target(&'static str),
@@ -37,6 +37,8 @@ enum Table {
 struct Servers {
     tables: Mutex<HashMap<IpAddr, Table>>,
     seen: Mutex<Vec<(IpAddr, bool)>>,
+    /// Where connections were opened.
+    logins: Mutex<Vec<IpAddr>>,
 }
 
 struct Session {
@@ -79,8 +81,8 @@ impl Accounts for Anybody {
 }
 
 /// A deployment of two servers, and everything a worker acts on.
-struct Site {
-    effects: Effects,
+pub(super) struct Site {
+    pub(super) effects: Effects,
     servers: Arc<Servers>,
     loaded: ServersConfig,
     dispatcher: Dispatcher,
@@ -93,10 +95,11 @@ impl Site {
         Self::with(table, |_| {})
     }
     /// Every server has this table, and the configuration is changed before anything starts.
-    fn with(table: Table, change: impl FnOnce(&mut ServersConfig)) -> Self {
+    pub(super) fn with(table: Table, change: impl FnOnce(&mut ServersConfig)) -> Self {
         let servers = Arc::new(Servers {
             tables: Mutex::new([(BLUE, table.clone()), (GREEN, table)].into()),
             seen: Mutex::default(),
+            logins: Mutex::default(),
         });
         let (service, port) = listen(&servers);
         let hosts = tempfile::tempdir().expect("a directory");
@@ -128,12 +131,19 @@ impl Site {
         let dispatcher = Dispatcher::start(effects.clone()).expect("started");
         Self { effects, servers, loaded, dispatcher, service, _hosts: hosts }
     }
-    fn endpoint(&self, at: usize) -> Endpoint {
+    pub(super) fn endpoint(&self, at: usize) -> Endpoint {
         Endpoint::new(&self.loaded.servers[at].hostname, self.loaded.servers[at].port)
     }
     fn load(&mut self, change: impl FnOnce(&mut ServersConfig)) {
         change(&mut self.loaded);
         self.effects.backends.update(|groups| groups.load(&self.loaded));
+    }
+    /// Nothing but the test acts from now on.
+    pub(super) fn stop_worker(&self) {
+        self.dispatcher.stop();
+    }
+    pub(super) fn logins(&self, address: IpAddr) -> usize {
+        self.servers.logins.lock().iter().filter(|each| **each == address).count()
     }
     fn publish(&self, table: Table) {
         let mut tables = self.servers.tables.lock();
@@ -189,6 +199,7 @@ fn listen(servers: &Arc<Servers>) -> (Service, u16) {
         let Ok((mut channel, login)) = login(accepted.socket, accepted.id, &options, &Anybody) else {
             return;
         };
+        servers.logins.lock().push(local.ip());
         let mut session = Session { address: local.ip(), servers: servers.clone() };
         // The worker closes its connections as it likes.
         let entrance = Entrance { options: &options, accounts: &Anybody };
@@ -219,11 +230,11 @@ fn to_post_processing(site: &Site) {
 fn a_deployment_that_discovery_makes_anew_after_a_load_has_its_status_again() {
     let mut site = Site::with(Table::Target("AVAILABLE"), |config| config.bgd.clear());
     let writer = site.endpoint(0);
-    site.effects.backends.update(|groups| groups.add_deployments(&writer));
+    site.effects.backends.update(|groups| groups.add_deployment(&writer));
     eventually("available", || site.status() == BgdStatus::Available);
     site.effects.backends.update(|groups| {
         groups.load(&site.loaded);
-        groups.add_deployments(&writer);
+        groups.add_deployment(&writer);
         assert_eq!(groups.deployments()[&10].status, BgdStatus::None);
     });
     eventually("available again", || site.status() == BgdStatus::Available);

@@ -25,13 +25,15 @@ impl Hostgroups {
     fn load_servers(&mut self, rows: &[ServerRow], ignored: &mut Vec<String>) {
         let mut before = std::mem::take(&mut self.groups);
         self.configured.clear();
+        self.offline_hard.clear();
         for row in rows {
             let endpoint = Endpoint::new(&row.hostname, row.port);
             let status = ServerStatus::from(row.status);
+            let key = (row.hostgroup_id, endpoint.clone());
             if status == ServerStatus::OfflineHard {
+                self.offline_hard.insert(key);
                 continue;
             }
-            let key = (row.hostgroup_id, endpoint.clone());
             if self.configured.contains_key(&key) {
                 ignored.push(format!(
                     "mysql_servers: {endpoint} is in hostgroup {} twice; the first row is used",

@@ -16,7 +16,7 @@ use admin::rows::{
     BgdHostgroupRow, HostgroupAttributesRow, ReplicationHostgroupRow, ServerRow, ServerSslParamsRow,
 };
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,6 +112,8 @@ pub struct Hostgroups {
     /// Attributes that mysql_servers gives an endpoint in a hostgroup, so that one that leaves and returns has its own
     /// again rather than those of the hostgroup it was in meanwhile.
     configured: BTreeMap<(HostgroupId, Endpoint), ServerRow>,
+    /// Where mysql_servers has a server as OFFLINE_HARD.
+    offline_hard: BTreeSet<(HostgroupId, Endpoint)>,
     replication: Vec<ReplicationHostgroupRow>,
     deployments: BTreeMap<HostgroupId, Deployment>,
     /// What pings take, for servers that answer them.
@@ -144,6 +146,13 @@ impl Hostgroups {
         let first = (hostgroup, Endpoint::new("", 0));
         let rows = self.configured.range(first..).take_while(move |((id, _), _)| *id == hostgroup);
         rows.map(|((_, endpoint), row)| (endpoint, row))
+    }
+    /// Whether a server is OFFLINE_SOFT or OFFLINE_HARD in a hostgroup, or configured so where it is not shown.
+    pub fn is_offline(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
+        match self.server(hostgroup, endpoint) {
+            Some(server) => server.status.is_offline(),
+            None => self.is_configured_offline_hard(hostgroup, endpoint),
+        }
     }
     /// Every (hostgroup, endpoint, server), ordered.
     pub fn all(&self) -> impl Iterator<Item = (HostgroupId, &Endpoint, &Server)> {
@@ -187,6 +196,9 @@ impl Hostgroups {
         });
     }
 
+    fn is_configured_offline_hard(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
+        self.offline_hard.contains(&(hostgroup, endpoint.clone()))
+    }
     fn server_mut(&mut self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<&mut Server> {
         self.groups.get_mut(&hostgroup)?.get_mut(endpoint)
     }

@@ -1,6 +1,7 @@
-//! Connections of the monitor: opened as the monitor user, cached by address, port and TLS, never used for traffic.
+//! Connections of the monitor: opened as the monitor user, cached by name, address and TLS, never used for traffic.
 
 use crate::config::Config;
+use crate::hostgroups::Endpoint;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -12,15 +13,21 @@ use wire::backend::{Backend, ConnectOptions, TextResult};
 use wire::socket::Socket;
 use wire::{CapabilityFlags, Command, UTF8MB4_GENERAL_CI, WireError};
 
-/// Idle connections kept for one address.
+/// Idle connections kept for one server.
 const IDLE_LIMIT: usize = 4;
 /// Largest answer of a probe, in bytes.
 const ANSWER_LIMIT: usize = 1 << 20;
 /// What servers show as the origin of these connections.
 const ATTRIBUTES: &[(&str, &str)] = &[("program_name", "pointsman_monitor")];
 
-/// Address and whether TLS is used on it.
-type Key = (SocketAddr, bool);
+/// What makes connections alike.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// The server's name as it was asked for, so that its connections are found wherever the name led when they were opened.
+    name: String,
+    address: SocketAddr,
+    tls: bool,
+}
 
 /// What connections are opened with. One does not outlive a change of them.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -38,13 +45,16 @@ pub struct Target<'a> {
     pub address: SocketAddr,
     /// Whether TLS is used.
     pub tls: bool,
-    /// For TLS alone.
+    /// The server's name: for TLS, and to tell its connections from others'.
     pub server_name: &'a str,
     /// When to give up, whatever time limits allow.
     pub by: Option<Instant>,
 }
 
 impl Target<'_> {
+    fn key(&self) -> Key {
+        Key { name: self.server_name.to_ascii_lowercase(), address: self.address, tls: self.tls }
+    }
     fn deadline(&self, limit: Duration) -> Instant {
         let deadline = Instant::now() + limit;
         self.by.map_or(deadline, |by| by.min(deadline))
@@ -58,7 +68,7 @@ struct Idle {
 
 /// A connection in use, or one that is being opened.
 struct Lent {
-    address: SocketAddr,
+    key: Key,
     /// What ends its IO; `None` before it is opened.
     socket: Option<Socket>,
     /// Whether it may become idle again.
@@ -78,10 +88,10 @@ struct Inner {
 
 impl Inner {
     /// Notes a connection in use; returns the key of its entry.
-    fn lend(&mut self, address: SocketAddr, socket: Option<Socket>) -> u64 {
+    fn lend(&mut self, key: Key, socket: Option<Socket>) -> u64 {
         self.last += 1;
         let cut = self.closed;
-        self.lent.insert(self.last, Lent { address, socket, keep: true, cut });
+        self.lent.insert(self.last, Lent { key, socket, keep: true, cut });
         self.last
     }
 }
@@ -123,7 +133,7 @@ impl Probes {
     }
     /// Opens a connection and closes it (mysql-monitor_connect_timeout).
     pub fn connect(&self, target: &Target<'_>) -> Result<(), WireError> {
-        let (slot, credentials) = (self.slot(target.address), self.credentials());
+        let (slot, credentials) = (self.slot(target.key()), self.credentials());
         self.log_in(&slot, target, &credentials).map(|mut backend| backend.quit())
     }
     fn exchange<T>(
@@ -131,26 +141,34 @@ impl Probes {
         target: &Target<'_>,
         exchange: impl Fn(&mut Backend) -> Result<T, WireError>,
     ) -> Result<T, WireError> {
-        let key = (target.address, target.tls);
         let credentials = self.credentials();
-        let (slot, idle) = self.lend(key, &credentials);
+        let (slot, idle) = self.lend(target.key(), &credentials);
         if let Some(mut backend) = idle {
             match exchange(&mut backend) {
                 Err(error) if died_idle(&error) => {}
-                result => return slot.conclude(key, backend, result),
+                result => return slot.conclude(backend, result),
             }
         }
         let mut backend = self.open(&slot, target, &credentials)?;
         let result = exchange(&mut backend);
-        slot.conclude(key, backend, result)
+        slot.conclude(backend, result)
     }
-    /// Closes cached connections to an address, whatever their TLS; ones in use now are closed when their statement ends.
+    /// Closes cached connections to an address, whatever the name; ones in use now are closed when their statement ends.
     pub fn purge(&self, address: SocketAddr) {
+        self.purge_where(|key| key.address == address);
+    }
+    /// As `purge`: those of a server by its name, wherever that led when they were opened.
+    pub fn purge_server(&self, server: &Endpoint) {
+        self.purge_where(|key| {
+            key.name.eq_ignore_ascii_case(&server.host) && key.address.port() == server.port
+        });
+    }
+    fn purge_where(&self, ends: impl Fn(&Key) -> bool) {
         let mut inner = self.inner.lock();
-        let closing = [false, true].map(|tls| inner.idle.remove(&(address, tls)).unwrap_or_default());
-        inner.lent.values_mut().filter(|lent| lent.address == address).for_each(|lent| lent.keep = false);
+        let closing: Vec<_> = inner.idle.extract_if(|key, _| ends(key)).flat_map(|(_, list)| list).collect();
+        inner.lent.values_mut().filter(|lent| ends(&lent.key)).for_each(|lent| lent.keep = false);
         drop(inner);
-        quit(closing.into_iter().flatten());
+        quit(closing);
     }
     /// Closes connections that were idle for more than ten ping intervals.
     pub fn sweep(&self) {
@@ -198,14 +216,14 @@ impl Probes {
             closing.extend(found.take());
         }
         let socket = found.as_ref().map(|idle| idle.backend.channel.stream().socket().clone());
-        let id = inner.lend(key.0, socket);
+        let id = inner.lend(key, socket);
         drop(inner);
         quit(closing);
         (Slot { probes: self, id }, found.map(|idle| idle.backend))
     }
     /// A slot for a new connection.
-    fn slot(&self, address: SocketAddr) -> Slot<'_> {
-        Slot { probes: self, id: self.inner.lock().lend(address, None) }
+    fn slot(&self, key: Key) -> Slot<'_> {
+        Slot { probes: self, id: self.inner.lock().lend(key, None) }
     }
     fn credentials(&self) -> Credentials {
         let variables = self.config.variables();
@@ -271,25 +289,21 @@ struct Slot<'a> {
 
 impl Slot<'_> {
     /// Keeps or destroys the connection after its statement.
-    fn conclude<T>(
-        self,
-        key: Key,
-        mut backend: Backend,
-        result: Result<T, WireError>,
-    ) -> Result<T, WireError> {
+    fn conclude<T>(self, mut backend: Backend, result: Result<T, WireError>) -> Result<T, WireError> {
         let sound = match &result {
             Ok(_) => true,
             Err(WireError::Sql(error)) => !ends_connection(error.code),
             Err(_) => return result,
         };
         let mut inner = self.probes.inner.lock();
-        let keep = sound && !inner.closed && inner.lent.get(&self.id).is_some_and(|lent| lent.keep);
-        let list = inner.idle.entry(key).or_default();
-        if keep && list.len() < IDLE_LIMIT {
-            list.push(Idle { backend, since: Instant::now() });
-        } else {
-            drop(inner);
-            backend.quit();
+        let kept = inner.lent.get(&self.id).filter(|lent| sound && lent.keep).map(|lent| lent.key.clone());
+        let list = kept.filter(|_| !inner.closed).map(|key| inner.idle.entry(key).or_default());
+        match list {
+            Some(list) if list.len() < IDLE_LIMIT => list.push(Idle { backend, since: Instant::now() }),
+            _ => {
+                drop(inner);
+                backend.quit();
+            }
         }
         result
     }
@@ -299,7 +313,7 @@ impl Slot<'_> {
         match inner.lent.get_mut(&self.id).filter(|lent| !lent.cut) {
             Some(lent) => {
                 lent.socket = None;
-                Ok(lent.address)
+                Ok(lent.key.address)
             }
             None => Err(WireError::Io(ErrorKind::ConnectionAborted.into())),
         }

@@ -43,9 +43,9 @@ impl Machine {
     /// Drops the map. Connections that were opened by a pinned name lead to the green server and would go on serving statements
     /// that now belong to the blue one, so they are drained.
     fn unpin_for_good(&mut self, actions: &mut Vec<Action>) {
-        let pinned = |pair: &Pair| pair.is_switched().then(|| pair.blue.clone());
+        let switched = |pair: &Pair| pair.drained.then(|| pair.blue.clone());
         let drained: Vec<_> =
-            self.map.iter().flat_map(|map| &map.pairs).filter_map(pinned).map(Action::Drain).collect();
+            self.map.iter().flat_map(|map| &map.pairs).filter_map(switched).map(Action::Drain).collect();
         self.release_pairs(actions);
         actions.extend(drained);
     }
@@ -80,8 +80,8 @@ impl Machine {
     pub(super) fn release_pairs(&mut self, actions: &mut Vec<Action>) {
         let pairs = self.map.take().map(|map| map.pairs).unwrap_or_default();
         for blue in pairs.iter().map(|pair| &pair.blue).chain(&self.shunned) {
-            actions.push(Action::PurgeProbes(blue.clone()));
             actions.push(Action::RemoveDns(blue.host.clone()));
+            actions.push(Action::PurgeProbes(blue.clone()));
         }
         let hostgroup = self.row.reader_hostgroup;
         actions.extend(self.shunned.drain(..).map(|endpoint| Action::UnshunReader { hostgroup, endpoint }));
@@ -106,7 +106,7 @@ impl Machine {
 
     /// Whether something of post-processing stands: replacing the map alone would lose track of it.
     pub(super) fn has_placed(&self) -> bool {
-        let pinned = self.map.iter().flat_map(|map| &map.pairs).any(Pair::is_switched);
-        pinned || !self.shunned.is_empty()
+        let switched = self.map.iter().flat_map(|map| &map.pairs).any(|pair| pair.drained);
+        switched || !self.shunned.is_empty()
     }
 }

@@ -111,7 +111,7 @@ pub enum Action {
         /// The reader.
         endpoint: Endpoint,
     },
-    /// Close the monitor's connections to a configured server.
+    /// Close the monitor's connections by a server's name, wherever that led when they were opened.
     PurgeProbes(Endpoint),
     /// Close the monitor's connections to a green address.
     PurgeDirect(SocketAddr),

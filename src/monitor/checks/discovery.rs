@@ -47,7 +47,7 @@ impl Checks {
         self.count(job, &check);
         if let Ok(answer) = &check.result {
             if is_blue_green(answer) {
-                self.add_deployments(&job.endpoint, admission);
+                self.add_deployment(&job.endpoint, admission);
             } else {
                 self.add_members(&job.endpoint, &cluster_members(answer), admission);
             }
@@ -55,16 +55,16 @@ impl Checks {
         Some(())
     }
 
-    fn add_deployments(&self, endpoint: &Endpoint, admission: Admission) {
+    fn add_deployment(&self, endpoint: &Endpoint, admission: Admission) {
         let wanted = self.config.variables().bgd_auto_discovery;
-        if !wanted || self.backends.read(|groups| groups.without_deployment(endpoint).is_empty()) {
+        if !wanted || self.backends.read(|groups| groups.without_deployment(endpoint).is_none()) {
             return;
         }
         let added = self.backends.update(|groups| match self.suppression.still_admits(endpoint, admission) {
-            true => groups.add_deployments(endpoint),
-            false => Vec::new(),
+            true => groups.add_deployment(endpoint),
+            false => None,
         });
-        for (writer, reader) in added {
+        if let Some((writer, reader)) = added {
             ::log::info!(
                 "{endpoint} is part of a blue/green deployment: auto-generated blue/green hostgroup entry \
                  (writer_hostgroup {writer}, reader_hostgroup {reader}), until the next LOAD MYSQL SERVERS"
