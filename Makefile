@@ -80,11 +80,12 @@ build_src_test_rds_bgd: build_lib_test_rds_bgd
 	$(CARGO) build --locked $(SIM_FLAGS) --package pointsman
 
 test_rds_bgd: build_src_test_rds_bgd
+	$(CARGO) build --locked $(SIM_FLAGS) --package pointsman --example connection_unhealthy_unit-t
 	$(CARGO) build --locked --target-dir $(SIM_DIR) --package tap --bins
 
 # For all groups whose name begins with cluster_sim_.
 testall: build_deps_debug
-	$(CARGO) build --locked --all-features --target-dir $(ALL_DIR) --workspace --bins
+	$(CARGO) build --locked --all-features --target-dir $(ALL_DIR) --workspace --bins --example connection_unhealthy_unit-t
 
 # BENCH='--rounds 3 --only text' for a quick look.
 bench: release

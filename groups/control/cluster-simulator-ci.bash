@@ -37,13 +37,17 @@ commit() {
 }
 
 build() {
-    local binaries files
+    local binaries files name
     binaries=$(registry binaries)
     make -C "$WORKSPACE" testall
     mapfile -t files <<<"$binaries"
     files+=(pointsman tap-runner)
     mkdir -p "$1"
-    (cd "$WORKSPACE/target/testall/debug" && cp -t "$1" "${files[@]}")
+    for name in "${files[@]}"; do
+        # Beside the daemon, or where cargo puts examples.
+        cp "$WORKSPACE/target/testall/debug/$name" "$1" 2>/dev/null ||
+            cp "$WORKSPACE/target/testall/debug/examples/$name" "$1"
+    done
     commit >"$1/COMMIT"
     (cd "$1" && sha256sum COMMIT "${files[@]}" >SHA256SUMS)
 }

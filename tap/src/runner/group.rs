@@ -160,10 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn the_group_has_exactly_the_scenario_binaries_of_this_crate() {
-        let manifest = include_str!("../../Cargo.toml");
+    fn the_group_has_exactly_the_scenario_binaries_of_this_crate_and_the_daemons_own() {
+        let manifests = [include_str!("../../Cargo.toml"), include_str!("../../../Cargo.toml")];
         let name = |line: &str| Some(line.strip_prefix("name = \"")?.strip_suffix("-t\"")?.to_owned() + "-t");
-        let mut scenarios: Vec<_> = manifest.lines().filter_map(name).collect();
+        let mut scenarios: Vec<_> =
+            manifests.iter().flat_map(|manifest| manifest.lines()).filter_map(name).collect();
         scenarios.sort_unstable();
         let registry = Registry::read(&groups_dir()).unwrap();
         assert_eq!(registry.binaries("cluster_sim_rds_bgd-g1", None).unwrap(), scenarios);

@@ -88,6 +88,14 @@ struct Places {
     workspace: PathBuf,
 }
 
+impl Places {
+    /// The file of a binary: beside the others, or where cargo has put it as an example, as which it may use the daemon's crates.
+    fn binary(&self, name: &str) -> PathBuf {
+        let [beside, example] = [&self.binaries, &self.binaries.join("examples")].map(|dir| dir.join(name));
+        if !beside.exists() && example.exists() { example } else { beside }
+    }
+}
+
 /// Runs what `options` say, printing as it happens. Whether everything passed.
 pub fn run(options: &Options) -> Result<bool, RunError> {
     let names = Registry::read(&options.groups_dir)?.binaries(&options.group, options.only.as_deref())?;
@@ -144,8 +152,8 @@ fn say(text: &str) {
 
 /// Whether everything is there that a run needs; says how it will be isolated.
 fn check(names: &[String], places: &Places, isolation: bool) -> Result<bool, RunError> {
-    let binaries = names.iter().map(|name| places.binaries.join(name));
-    if let Some(missing) = binaries.into_iter().find(|path| access(path, Access::EXEC_OK).is_err()) {
+    let mut binaries = names.iter().map(|name| places.binary(name));
+    if let Some(missing) = binaries.find(|path| access(path, Access::EXEC_OK).is_err()) {
         return Err(RunError::Binary(missing));
     }
     let isolated = isolation && isolation::available();
@@ -221,4 +229,23 @@ fn absolute(path: &Path) -> Result<PathBuf, RunError> {
 
 fn write(path: &Path, text: &str) -> Result<(), RunError> {
     fs::write(path, text).map_err(RunError::io(format!("writing {}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_binary_is_beside_the_others_or_an_example() {
+        let directory = tempfile::tempdir().unwrap();
+        let binaries = directory.path().to_owned();
+        fs::create_dir(binaries.join("examples")).unwrap();
+        for file in ["a-t", "examples/a-t", "examples/b-t"] {
+            fs::write(binaries.join(file), "").unwrap();
+        }
+        let places = Places { binaries: binaries.clone(), folder: PathBuf::new(), workspace: PathBuf::new() };
+        for (name, file) in [("a-t", "a-t"), ("b-t", "examples/b-t"), ("c-t", "c-t")] {
+            assert_eq!(places.binary(name), binaries.join(file));
+        }
+    }
 }

@@ -18,7 +18,8 @@ Usage: tap-runner --daemon PATH --group NAME [options]
   --only NAME        run one binary of the group
   --repeat N         run the group N times against the same daemon (default 1)
   --timeout SECS     kill a binary that runs longer (default 60)
-  --binaries DIR     where the binaries are (default: where tap-runner is)
+  --binaries DIR     where the binaries are, or the examples that it has (default: where
+                     tap-runner is)
   --groups-dir DIR   groups.json and the groups' hooks (default groups)
   --hosts-file FILE  the host map, name or address first (default: what env.sh of the
                      group says in CLUSTER_SIM_HOST_FILE)

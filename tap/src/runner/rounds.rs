@@ -55,7 +55,7 @@ impl Rounds<'_> {
     }
 
     fn run_one(&self, name: &str, round: u32, daemon: &mut Daemon, interrupt: &Interrupt) -> Suite {
-        let mut command = Command::new(self.places.binaries.join(name));
+        let mut command = Command::new(self.places.binary(name));
         command.envs(self.command_line.to_environment());
         let log_file = self.directory.output(name, round);
         let log_length = daemon.log_length();
