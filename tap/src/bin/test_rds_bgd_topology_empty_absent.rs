@@ -69,7 +69,7 @@ fn test_drained(
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     let seen = scenario.simulator.probe_log_last_sequence()?;
     if phase == Phase::Completed {
-        expect_completed(tap, scenario, deployment, &when)?;
+        deployment.expect_completed(tap, scenario, &when)?;
     } else {
         deployment.expect_rolled_back(tap, scenario, &when)?;
     }
@@ -78,23 +78,6 @@ fn test_drained(
     let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
     tap.is(steps, vec![(drain.asked(), blue.endpoint())], &format!("{when}: what is asked from then on"));
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
-    Ok(())
-}
-
-/// Four tests: blue names mean the promoted servers, and green hostgroups have served their purpose. Pools are looked at first, and
-/// without a retry: they are empty when NONE is published.
-fn expect_completed(
-    tap: &mut Emitter,
-    scenario: &mut Scenario,
-    deployment: &Deployment,
-    when: &str,
-) -> Result<(), Error> {
-    let drained = scenario.admin.holds(&deployment.green_drained())?;
-    tap.ok(drained, &format!("{when}: connections to green servers are gone"));
-    deployment.expect_placement(tap, scenario, Phase::Available, when)?;
-    let kept = scenario.admin.holds(&deployment.green_servers())?;
-    tap.ok(kept, &format!("{when}: the green servers are kept"));
-    deployment.expect_monitored(tap, scenario, when);
     Ok(())
 }
 
