@@ -1,6 +1,7 @@
 //! What is known of names: pins and cached answers. Pure: time comes in as an argument.
 
 use super::{LookupError, Owner, Resolved};
+use fastrand::Rng;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -9,6 +10,12 @@ use std::time::{Duration, Instant};
 pub const NEGATIVE_LIFE: Duration = Duration::from_secs(1);
 /// Shortest time between two refreshes of a name, for sources that give no time to live.
 const SHORTEST_REFRESH: Duration = Duration::from_secs(1);
+/// How long after a failure a name is looked up again for those who only want to know it.
+const RETRY: Duration = Duration::from_secs(10);
+/// The part of its life after which a name is looked up again, and how much sooner or later by chance, so that names that came
+/// together do not go on together.
+const REFRESH_AT: f32 = 0.8;
+const JITTER: f32 = 0.025;
 /// How long after its end an answer is kept in case the resolver fails.
 const KEPT_AFTER_END: Duration = Duration::from_secs(3600);
 
@@ -26,6 +33,7 @@ pub struct Cache {
     pins: HashMap<String, (IpAddr, Owner)>,
     entries: HashMap<String, Entry>,
     turns: HashMap<String, usize>,
+    random: Rng,
 }
 
 impl Cache {
@@ -74,6 +82,12 @@ impl Cache {
             Err(error) => Some(Err(error)),
         }
     }
+    /// Notes that a name is in use. False if it is to be looked up: nothing is known of it, or only that it led nowhere a while ago.
+    pub fn touch(&mut self, name: &str, now: Instant) -> bool {
+        let Some(entry) = self.entries.get_mut(name) else { return false };
+        entry.used = now;
+        entry.answer.is_ok() || now < entry.end + RETRY
+    }
     /// The addresses known last, in turn, even though their time is over.
     pub fn stale(&mut self, name: &str) -> Option<IpAddr> {
         let addresses = self.entries.get(name)?.answer.clone().ok()?;
@@ -102,7 +116,8 @@ impl Cache {
             (Err(LookupError::Failed { .. }), Some(addresses)) => (Ok(addresses), NEGATIVE_LIFE),
             (Err(error), _) => (Err(error.clone()), NEGATIVE_LIFE),
         };
-        let refresh = now + life.mul_f32(0.8).max(SHORTEST_REFRESH);
+        let part = REFRESH_AT + JITTER * (2.0 * self.random.f32() - 1.0);
+        let refresh = now + life.mul_f32(part).max(SHORTEST_REFRESH);
         let entry = Entry { answer, refresh, end: now + life, used };
         self.entries.insert(name.to_owned(), entry);
     }
@@ -193,11 +208,32 @@ mod tests {
         cache.put("a", &found(&[1], None), 10 * SECOND, now);
         cache.put("b", &found(&[2], None), 100 * SECOND, now);
         cache.put("c", &Err(missing()), 10 * SECOND, now);
-        assert_eq!(cache.due(60 * SECOND, now), (vec![], Some(now + 8 * SECOND)));
-        let (due, next) = cache.due(60 * SECOND, now + 8 * SECOND);
-        assert_eq!((due, next), (vec!["a".to_owned()], Some(now + 80 * SECOND)));
-        assert_eq!(cache.due(SECOND, now + 8 * SECOND), (vec![], None));
+        let next = |range: std::ops::Range<f32>, found: Option<Instant>| {
+            found.is_some_and(|found| range.contains(&(found - now).as_secs_f32()))
+        };
+        let (due, first) = cache.due(60 * SECOND, now);
+        assert!(due.is_empty() && next(7.7..8.3, first), "{:?}", first.map(|first| first - now));
+        let (due, second) = cache.due(60 * SECOND, now + 9 * SECOND);
+        assert_eq!(due, ["a"]);
+        assert!(next(77.0..83.0, second), "{:?}", second.map(|second| second - now));
+        assert_eq!(cache.due(SECOND, now + 9 * SECOND), (vec![], None));
+        assert!(cache.touch("a", now + 8 * SECOND) && cache.touch("c", now) && !cache.touch("d", now));
+        assert!(cache.touch("c", now + RETRY) && !cache.touch("c", now + RETRY + NEGATIVE_LIFE));
+        assert_eq!(cache.due(SECOND, now + 9 * SECOND).0, ["a"]);
         cache.due(SECOND, now + KEPT_AFTER_END + 100 * SECOND);
         assert!(cache.entries.is_empty());
+    }
+
+    #[test]
+    fn names_that_came_together_are_refreshed_apart_within_bounds() {
+        let (mut cache, now) = (Cache::default(), Instant::now());
+        let life = 1000 * SECOND;
+        for name in 0..500 {
+            cache.put(&name.to_string(), &found(&[1], None), life, now);
+        }
+        let due = |part: f32, cache: &mut Cache| cache.due(life, now + life.mul_f32(part)).0.len();
+        let parts = [0.774, 0.79, 0.81, 0.826].map(|part| due(part, &mut cache));
+        assert_eq!((parts[0], parts[3]), (0, 500));
+        assert!(0 < parts[1] && parts[1] < parts[2] && parts[2] < 500, "{parts:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Lookups under way: one for each name at a time, on a few threads of their own, so that nobody waits for another's name,
 //! and everybody only for as long as he wants.
 
-use super::{Lookup, LookupError, Resolved, Shared, count};
+use super::{Lookup, LookupError, Resolved, Shared};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
@@ -132,14 +132,8 @@ fn work(shared: &Shared, queue: &Receiver<Job>) {
         let outcome = perform(&*shared.source, &name);
         {
             let mut state = shared.state.lock();
-            if state.lookups.complete(&name, &flight)
-                && let Some(life) = shared.longest_life()
-            {
-                state.cache.put(&name, &outcome, life, Instant::now());
-                if outcome.is_ok() {
-                    count(&shared.counters.updated);
-                }
-                shared.wake.notify_all();
+            if state.lookups.complete(&name, &flight) {
+                shared.take_up(&mut state, &name, &outcome);
             }
         }
         flight.finish(outcome);

@@ -1,6 +1,7 @@
 //! Names to addresses: pins first, then the cache over hosts files and DNS.
 
 mod cache;
+mod course;
 mod hosts;
 mod lookups;
 mod resolver;
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::hostgroups::HostgroupId;
 use admin::variables::ResolutionFamily;
 use cache::Cache;
+use course::{Courses, Moved};
 use hosts::HostsFile;
 use lookups::Lookups;
 use parking_lot::{Condvar, Mutex};
@@ -27,6 +29,8 @@ use std::time::{Duration, Instant};
 const STALE_PATIENCE: Duration = Duration::from_millis(500);
 /// The refresh thread looks at the settings at least this often.
 const LONGEST_NAP: Duration = Duration::from_secs(10);
+/// A name is in use for at least so long after somebody has asked for it.
+const SHORTEST_USE: Duration = Duration::from_secs(5);
 
 /// Who set a pin: a deployment, by its writer hostgroup. Only the owner removes it.
 pub type Owner = HostgroupId;
@@ -67,6 +71,7 @@ type Settings = (Option<SocketAddr>, ResolutionFamily);
 
 struct State {
     cache: Cache,
+    courses: Courses,
     lookups: Lookups,
     settings: Settings,
 }
@@ -146,6 +151,32 @@ impl Dns {
         state.cache.remove(&name, owner);
         state.lookups.forget(&name);
     }
+    /// Keeps the addresses of these names known and fresh from now on, for as long as this is called every second or so, and
+    /// returns what has moved since the last time: names, and addresses they do not lead to any more. Waits for no lookup.
+    pub fn follow<'a>(&self, hosts: impl Iterator<Item = &'a str>) -> Vec<Moved> {
+        let shared = &self.shared;
+        for name in hosts.filter(|host| host.trim().parse::<IpAddr>().is_err()).map(normalise) {
+            let listed = shared.listed(&name);
+            let mut state = shared.state.lock();
+            let now = Instant::now();
+            if !listed.is_empty() {
+                state.courses.note(&name, &listed, now);
+                continue;
+            }
+            shared.settle(&mut state);
+            if shared.longest_life().is_some() && !state.cache.touch(&name, now) && !name.is_empty() {
+                state.lookups.begin(&name, shared);
+            }
+        }
+        let mut state = shared.state.lock();
+        let mut moved = state.courses.take_moved();
+        for (name, gone) in &mut moved {
+            let pinned = state.cache.pinned(name);
+            gone.retain(|address| Some(*address) != pinned);
+        }
+        moved.retain(|(_, gone)| !gone.is_empty());
+        moved
+    }
     /// Pins now: (name, address, owner).
     pub fn pins(&self) -> Vec<(String, IpAddr, Owner)> {
         self.shared.state.lock().cache.pins()
@@ -164,7 +195,8 @@ impl Dns {
 
     fn with_source(config: Arc<Config>, hosts: Arc<Hosts>, source: Box<dyn Lookup>) -> Arc<Self> {
         let settings = settings(&config);
-        let state = State { cache: Cache::default(), lookups: Lookups::default(), settings };
+        let (cache, courses, lookups) = Default::default();
+        let state = State { cache, courses, lookups, settings };
         let wake = Condvar::new();
         let counters = Counters::default();
         let shared = Arc::new(Shared { config, hosts, source, state: Mutex::new(state), counters, wake });
@@ -185,12 +217,12 @@ impl Dns {
             count(&shared.counters.found);
             return Ok(address);
         }
-        if shared.config.variables().dns_server.is_none() {
-            let addresses = shared.hosts.addresses(&name);
-            if !addresses.is_empty() {
-                count(&shared.counters.found);
-                return shared.state.lock().cache.take_turn(&name, &addresses).ok_or_else(absent);
-            }
+        let listed = shared.listed(&name);
+        if !listed.is_empty() {
+            count(&shared.counters.found);
+            let mut state = shared.state.lock();
+            state.courses.note(&name, &listed, Instant::now());
+            return state.cache.take_turn(&name, &listed).ok_or_else(absent);
         }
         shared.look_up(&name, deadline, known_is_enough)
     }
@@ -203,6 +235,13 @@ impl Drop for Dns {
 }
 
 impl Shared {
+    /// What hosts files say of a name, unless a name server is asked first.
+    fn listed(&self, name: &str) -> Vec<IpAddr> {
+        match self.config.variables().dns_server {
+            Some(_) => Vec::new(),
+            None => self.hosts.addresses(name),
+        }
+    }
     /// How long the cache may keep an answer; `None` where it is disabled.
     fn longest_life(&self) -> Option<Duration> {
         let variables = self.config.variables();
@@ -254,14 +293,29 @@ impl Shared {
             Err(error) => Err(error),
         }
     }
+    /// Takes note of a lookup's outcome.
+    fn take_up(&self, state: &mut State, name: &str, outcome: &Result<Resolved, LookupError>) {
+        let now = Instant::now();
+        if let Ok(resolved) = outcome {
+            state.courses.note(name, &resolved.addresses, now);
+        }
+        if let Some(life) = self.longest_life() {
+            state.cache.put(name, outcome, life, now);
+            if outcome.is_ok() {
+                count(&self.counters.updated);
+            }
+            self.wake.notify_all();
+        }
+    }
     /// The refresh thread: looks up names in use (asked for within the refresh interval) again before their time is over.
     fn refresh(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while !state.lookups.stopped() {
             self.settle(&mut state);
-            let interval = self.config.variables().dns_cache_refresh_interval;
+            let in_use = self.config.variables().dns_cache_refresh_interval.max(SHORTEST_USE);
             let now = Instant::now();
-            let (due, next) = state.cache.due(interval, now);
+            state.courses.forget_unused(now);
+            let (due, next) = state.cache.due(in_use, now);
             for name in due {
                 state.lookups.begin(&name, self);
             }
@@ -281,7 +335,7 @@ fn settings(config: &Config) -> Settings {
 }
 
 /// Names are compared in lower case and without the dot that may end them.
-fn normalise(host: &str) -> String {
+pub(crate) fn normalise(host: &str) -> String {
     let host = host.trim();
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }

@@ -1,5 +1,6 @@
 use super::resolver::DnsLookup;
 use super::*;
+use crate::testing::eventually;
 use admin::Variables;
 use std::collections::HashMap;
 use std::net::UdpSocket;
@@ -60,6 +61,10 @@ impl Fixture {
     }
     fn asked(&self) -> usize {
         self.table.asked.load(Ordering::SeqCst)
+    }
+    /// Follows the name `a`.
+    fn follow(&self) -> Vec<Moved> {
+        self.dns.follow(["A.", "10.0.0.1", ""].into_iter())
     }
     fn hold(&self, name: &str) {
         self.table.held.lock().push(name.into());
@@ -182,6 +187,67 @@ fn names_in_use_are_refreshed() {
 }
 
 #[test]
+fn names_that_are_followed_are_looked_up_for_nobody_and_their_moves_are_told_once() {
+    let fixture = Fixture::new(Duration::from_millis(1200), vec![]);
+    fixture.dns.start().unwrap();
+    assert_eq!(fixture.follow(), []);
+    eventually("the first lookup", || fixture.asked() == 1);
+    fixture.table.answers.lock().insert("a".into(), vec![ip(2), ip(3)]);
+    let mut moved = Vec::new();
+    eventually("a move", || {
+        moved = fixture.follow();
+        !moved.is_empty()
+    });
+    assert_eq!(moved, [("a".to_owned(), vec![ip(1)])]);
+    assert_eq!(fixture.follow(), []);
+}
+
+#[test]
+fn moves_are_told_with_the_cache_disabled_and_nothing_is_looked_up_for_nobody() {
+    let fixture = Fixture::new(Duration::ZERO, vec![]);
+    assert_eq!(fixture.follow(), []);
+    fixture.resolve("a").unwrap();
+    fixture.table.answers.lock().insert("a".into(), vec![ip(3)]);
+    assert_eq!(fixture.follow(), []);
+    assert_eq!(fixture.asked(), 1);
+    fixture.resolve("a").unwrap();
+    assert_eq!(fixture.follow(), [("a".to_owned(), vec![ip(1), ip(2)])]);
+}
+
+#[test]
+fn where_a_pin_leads_has_not_been_left() {
+    let fixture = Fixture::new(100 * SECOND, vec![]);
+    fixture.resolve("a").unwrap();
+    fixture.dns.pin("a", ip(1), 7);
+    fixture.table.answers.lock().insert("a".into(), vec![ip(3)]);
+    fixture.dns.remove("a", 8);
+    fixture.dns.resolve_fresh("a", Instant::now() + 10 * SECOND).unwrap();
+    assert_eq!(fixture.follow(), [("a".to_owned(), vec![ip(2)])]);
+}
+
+#[test]
+fn a_change_of_a_hosts_file_is_a_move() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("hosts");
+    std::fs::write(&path, "10.0.0.7 a\n").unwrap();
+    let fixture = Fixture::new(100 * SECOND, vec![HostsFile::named(path.clone())]);
+    assert_eq!(fixture.follow(), []);
+    std::fs::write(&path, "10.0.0.18 a\n").unwrap();
+    assert_eq!(fixture.follow(), [("a".to_owned(), vec![ip(7)])]);
+    assert_eq!(fixture.asked(), 0);
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_asked_for_once_in_a_while() {
+    let fixture = Fixture::new(100 * SECOND, vec![]);
+    for _ in 0..20 {
+        assert!(matches!(fixture.resolve("b"), Err(LookupError::NotFound(_))));
+    }
+    // On a machine that stops for a second in between, twice.
+    assert!(fixture.asked() < 5, "{}", fixture.asked());
+}
+
+#[test]
 fn stop_releases_those_who_wait() {
     let fixture = Fixture::new(SECOND, vec![]);
     fixture.dns.start().unwrap();
@@ -236,7 +302,7 @@ fn hosts_files_come_first_in_order() {
     assert!(fixture.resolve("b").is_err(), "an IPv4 address in spite of the family");
 }
 
-/// A name server that answers A queries for `a.test` with two addresses and a TTL of 7 s, `slow.test` never, `broken.test`
+/// A name server that answers A queries for `a.test` with two addresses and a TTL of 7 s, AAAA queries with one, `slow.test` never, `broken.test`
 /// with SERVFAIL and all else with NXDOMAIN. Ends when it is asked for `end.test`.
 fn name_server() -> (SocketAddr, thread::JoinHandle<()>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -252,7 +318,7 @@ fn name_server() -> (SocketAddr, thread::JoinHandle<()>) {
             let is_a = question[name_end + 2] == 1;
             let (code, addresses): (u8, &[u8]) = match label {
                 b"a" if is_a => (0, &[1, 2]),
-                b"a" => (0, &[]),
+                b"a" => (0, &[6]),
                 b"slow" => continue,
                 b"broken" => (2, &[]),
                 b"end" => return,
@@ -263,7 +329,12 @@ fn name_server() -> (SocketAddr, thread::JoinHandle<()>) {
             answer.extend([0x81, 0x80 | code, 0, 1, 0, count, 0, 0, 0, 0]);
             answer.extend(question);
             for last in addresses {
-                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 7, 0, 4, 10, 0, 0, *last]);
+                let (kind, address) = match is_a {
+                    true => (1, vec![10, 0, 0, *last]),
+                    false => (28, [vec![0; 15], vec![*last]].concat()),
+                };
+                answer.extend([0xc0, 12, 0, kind, 0, 1, 0, 0, 0, 7, 0, u8::try_from(address.len()).unwrap()]);
+                answer.extend(address);
             }
             socket.send_to(&answer, peer).unwrap();
         }
@@ -287,6 +358,12 @@ fn name_servers_are_asked_within_the_deadline() {
     let ttl = found.ttl.unwrap();
     assert!(ttl > 5 * SECOND && ttl <= 7 * SECOND, "{ttl:?}");
     assert_eq!(ask("b.test"), Err(LookupError::NotFound("b.test".into())));
+    for (family, expected) in
+        [(ResolutionFamily::Ipv4, vec![ip(1), ip(2)]), (ResolutionFamily::Ipv6, vec!["::6".parse().unwrap()])]
+    {
+        let lookup = DnsLookup::new(config(|variables| variables.resolution_family = family), Some(server));
+        assert_eq!(lookup.lookup("a.test", Instant::now() + SECOND).unwrap().addresses, expected);
+    }
     let broken = ask("broken.test");
     assert!(matches!(broken, Err(LookupError::Failed { .. })), "{broken:?}");
     let begin = Instant::now();

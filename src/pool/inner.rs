@@ -7,9 +7,11 @@ use super::server_pool::{Idle, ServerPool, SlotId};
 use super::throttle::Throttle;
 use super::totals::Totals;
 use super::work::Work;
+use crate::dns::normalise;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Policy, Recovery, ServerStatus, Unavailable};
 use admin::Variables;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -360,6 +362,12 @@ impl<T> Inner<T> {
                 pool.drain(trash);
             }
         }
+    }
+    /// Retires connections to addresses that a name (normalised) does not lead to any more. Returns how many.
+    pub fn drain_at(&mut self, name: &str, addresses: &[IpAddr], trash: &mut Trash<T>) -> usize {
+        let pools = self.pools.values_mut().flatten();
+        let named = pools.filter(|(endpoint, _)| normalise(&endpoint.host) == name);
+        named.map(|(_, pool)| pool.drain_at(addresses, trash)).sum()
     }
     /// Shuns an endpoint that does not answer pings. Returns its used connections, to be cut, and whether it was in use until now.
     pub fn shun_unresponsive(

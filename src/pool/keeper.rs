@@ -1,10 +1,11 @@
-//! The thread that pings free connections, so that their servers do not close them for silence.
+//! The thread that looks after connections that nobody uses: it pings them, so that their servers do not close them for silence, and
+//! follows the names of servers, so that none goes on to an address that its name has left.
 
 use super::{Backends, quit_all};
 use crate::hostgroups::Endpoint;
 use crate::periodic::Periodic;
 use crate::pool::lease::Place;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +16,28 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Starts the thread `pool-keeper`.
 pub fn start_keeper(backends: Arc<Backends>) -> io::Result<Periodic> {
-    Periodic::start("pool-keeper", INTERVAL, move || backends.ping_free(Instant::now()))
+    Periodic::start("pool-keeper", INTERVAL, move || {
+        backends.follow_names();
+        backends.ping_free(Instant::now());
+    })
 }
 
 impl Backends {
+    /// Keeps the addresses of all servers known, and retires connections to those that a name does not lead to any more: free ones
+    /// are closed, used ones when they come back.
+    pub fn follow_names(&self) {
+        let hosts: BTreeSet<Arc<str>> =
+            self.read(|groups| groups.all().map(|(_, endpoint, _)| Arc::clone(&endpoint.host)).collect());
+        for (name, gone) in self.dns.follow(hosts.iter().map(|host| &**host)) {
+            let mut trash = Vec::new();
+            let count = self.inner.lock().drain_at(&name, &gone, &mut trash);
+            quit_all(trash);
+            if count > 0 {
+                let gone: Vec<_> = gone.iter().map(ToString::to_string).collect();
+                log::info!("{name} has left {}: {count} connections are retired", gone.join(", "));
+            }
+        }
+    }
     /// Pings the free connections that nobody has used for mysql-ping_interval_server_msec, one after the other; each counts as used
     /// meanwhile. One that does not answer within mysql-ping_timeout_server is closed, and the server's others wait for the next round.
     pub fn ping_free(&self, now: Instant) {

@@ -5,6 +5,7 @@
 
 use super::connection::{Connection, Shared, Traffic, Trash, Warnings};
 use super::profile::Want;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -215,6 +216,24 @@ impl<T> ServerPool<T> {
     pub(super) fn drain(&mut self, trash: &mut Trash<T>) {
         self.empty(trash);
         self.all().for_each(|shared| shared.retire());
+    }
+    /// As `drain`, for connections that lead to these addresses, or to none yet. Returns how many.
+    pub(super) fn drain_at(&mut self, addresses: &[IpAddr], trash: &mut Trash<T>) -> usize {
+        let leads = |shared: &Shared| {
+            shared.peer().is_none_or(|peer| addresses.contains(&peer.address.ip())) && !shared.is_retired()
+        };
+        let found: Vec<_> = self.all().filter(|shared| leads(shared)).map(Arc::clone).collect();
+        found.iter().for_each(|shared| shared.retire());
+        let free = self.free.clone();
+        for place in free {
+            if self.idle(place).is_some_and(|idle| idle.connection.shared.is_retired())
+                && let Some(idle) = self.withdraw(place)
+            {
+                self.remove(place);
+                trash.push(idle.connection);
+            }
+        }
+        found.len()
     }
     /// Counts a failure that speaks against the server; true if there are `limit` (0: never) within a second.
     pub(super) fn fails_too_often(&mut self, now: Instant, limit: u32) -> bool {

@@ -7,6 +7,7 @@ use super::*;
 use crate::hostgroups::{Recovery, ServerStatus, Unavailable};
 use admin::Value;
 use admin::rows::{HostgroupAttributesRow, ServerRow, ServersConfig};
+use std::net::IpAddr;
 use wire::CapabilityFlags;
 use wire::auth::Secret;
 
@@ -198,6 +199,52 @@ fn a_drain_closes_what_is_free_and_retires_what_is_used_or_being_opened() {
     pool.release(fresh);
     assert_eq!(pool.closed(), [1, 2, 3]);
     assert_eq!(pool.reuse(&a).1.transport, 4);
+}
+
+/// Notes which address a connection leads to.
+fn lead(slot: &Slot, address: [u8; 4]) {
+    slot.shared.set_peer(Peer {
+        hostgroup: 0,
+        endpoint: db(),
+        address: (address, 3306).into(),
+        local: (address, 1).into(),
+        tls: None,
+        connection_id: 0,
+        identity: Arc::clone(&want("app", None).identity),
+        server_version: String::new(),
+    });
+}
+
+#[test]
+fn connections_to_an_address_that_their_name_has_left_are_retired_and_no_others() {
+    const OLD: [u8; 4] = [10, 0, 0, 1];
+    const NEW: [u8; 4] = [10, 0, 0, 2];
+    let mut fixture = Fixture::new(9);
+    let want = want("app", None);
+    let held: Vec<_> = [OLD, OLD, NEW, NEW]
+        .into_iter()
+        .zip(1..)
+        .map(|(address, name)| {
+            let held = fixture.open(&want, name);
+            lead(&held.0, address);
+            held
+        })
+        .collect();
+    let mut held = held.into_iter();
+    let (free_old, used_old, free_new, used_new) =
+        (held.next().unwrap(), held.next().unwrap(), held.next().unwrap(), held.next().unwrap());
+    let Ok(Acquired::Open(opening, _)) = fixture.acquire(&want) else { panic!("none is free") };
+    fixture.release(free_old);
+    fixture.release(free_new);
+    let left = [IpAddr::from(OLD)];
+    assert_eq!(fixture.inner.drain_at("other", &left, &mut fixture.trash), 0);
+    assert_eq!(fixture.inner.drain_at("db", &left, &mut fixture.trash), 3);
+    assert_eq!((fixture.closed(), fixture.row()), (vec![1], online(3, 1)));
+    assert!(opening.shared.is_retired(), "it may be on its way to the old address");
+    assert_eq!(fixture.inner.drain_at("db", &left, &mut fixture.trash), 0, "once");
+    fixture.release(used_old);
+    fixture.release(used_new);
+    assert_eq!((fixture.closed(), fixture.row()), (vec![1, 2], online(1, 2)));
 }
 
 #[test]
