@@ -30,6 +30,7 @@ pub(super) struct Control {
 #[derive(Debug, Default)]
 struct Orders {
     stop: bool,
+    ended: bool,
     reload: bool,
     refresh: Option<(Instant, BgdHostgroupRow)>,
 }
@@ -43,6 +44,14 @@ impl Control {
     /// Whether the worker has been asked to end.
     pub fn stopping(&self) -> bool {
         self.orders.lock().stop
+    }
+    /// Says that the worker has ended.
+    pub fn end(&self) {
+        self.orders.lock().ended = true;
+    }
+    /// Whether it has.
+    pub fn ended(&self) -> bool {
+        self.orders.lock().ended
     }
     /// Hands the worker a new configuration.
     pub fn refresh(&self, row: BgdHostgroupRow) {

@@ -4,54 +4,50 @@ use super::Effects;
 use super::worker::{End, Worker};
 use crate::hostgroups::{HostgroupId, Hostgroups, ServerStatus};
 use admin::rows::BgdHostgroupRow;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use crossbeam_channel::{Sender, bounded};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How often the configuration's generation is looked at.
-const TICK: Duration = Duration::from_millis(10);
-
 /// How long a deployment waits for another worker after its last one panicked or could not be started.
-const RESTART_DELAY: Duration = Duration::from_secs(1);
+pub(super) const RESTART_DELAY: Duration = Duration::from_secs(1);
 
-/// The dispatcher thread and its workers.
+/// The dispatcher thread and its workers. It sleeps until its bell rings: placement has changed, a worker has ended, or it is to stop.
 pub struct Dispatcher {
-    stop: Arc<Stop>,
+    stop: Arc<AtomicBool>,
+    bell: Sender<()>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-#[derive(Default)]
-struct Stop {
-    asked: Mutex<bool>,
-    changed: Condvar,
-}
-
 impl Dispatcher {
-    /// Starts the dispatcher (10 ms tick).
+    /// Starts the dispatcher.
     pub fn start(effects: Effects) -> std::io::Result<Self> {
-        let stop = Arc::new(Stop::default());
-        let seen = stop.clone();
-        let thread = Builder::new().name("bgd-dispatch".into()).spawn(move || {
-            let mut workers = Workers::new(effects);
-            let mut asked = seen.asked.lock();
-            while !*asked {
-                MutexGuard::unlocked(&mut asked, || workers.tick(Instant::now()));
-                if !*asked {
-                    seen.changed.wait_for(&mut asked, TICK);
+        let (bell, rung) = bounded(1);
+        let stop = Arc::new(AtomicBool::new(false));
+        effects.backends.ring(bell.clone());
+        let mut workers = Workers::new(effects, bell.clone());
+        let stopped = Arc::clone(&stop);
+        let run = move || {
+            while !stopped.load(Ordering::Acquire) {
+                match workers.tick(Instant::now()) {
+                    Some(due) => drop(rung.recv_deadline(due)),
+                    None => drop(rung.recv()),
                 }
             }
-            drop(asked);
             workers.stop();
-        })?;
-        Ok(Self { stop, thread: Mutex::new(Some(thread)) })
+        };
+        let thread = Builder::new().name("bgd-dispatch".into()).spawn(run)?;
+        Ok(Self { stop, bell, thread: Mutex::new(Some(thread)) })
     }
     /// Stops it: every worker rolls back its active state and is joined.
     pub fn stop(&self) {
-        *self.stop.asked.lock() = true;
-        self.stop.changed.notify_all();
+        self.stop.store(true, Ordering::Release);
+        // Full, it rings already.
+        let _ = self.bell.try_send(());
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
         {
@@ -114,43 +110,55 @@ fn checksum(hostgroups: &Hostgroups, row: &BgdHostgroupRow) -> u64 {
     hash.finish()
 }
 
-struct Workers {
+/// The workers there are, and those there ought to be.
+pub(super) struct Workers {
     effects: Effects,
+    /// Rung by workers that end.
+    bell: Sender<()>,
     generation: Option<u64>,
+    loads: u64,
     wanted: BTreeMap<HostgroupId, Wanted>,
-    running: BTreeMap<HostgroupId, Running>,
+    pub(super) running: BTreeMap<HostgroupId, Running>,
     /// Deployments whose last worker failed, and when they get another.
     failed: BTreeMap<HostgroupId, Instant>,
 }
 
-struct Running {
-    worker: Worker,
+/// A worker, and what it was told.
+pub(super) struct Running {
+    pub(super) worker: Worker,
     checksum: u64,
-    generation: Option<u64>,
+    /// The last LOAD that it was told of.
+    loads: u64,
 }
 
 impl Workers {
-    fn new(effects: Effects) -> Self {
+    /// None yet.
+    pub(super) fn new(effects: Effects, bell: Sender<()>) -> Self {
         Self {
             effects,
+            bell,
             generation: None,
+            loads: 0,
             wanted: BTreeMap::new(),
             running: BTreeMap::new(),
             failed: BTreeMap::new(),
         }
     }
 
-    fn tick(&mut self, now: Instant) {
+    /// Does what is to be done now. Returns when there will be more, if nothing happens before.
+    pub(super) fn tick(&mut self, now: Instant) -> Option<Instant> {
         self.look();
         self.reap(now);
         self.dismiss();
         self.staff(now);
+        self.failed.values().min().copied()
     }
 
     /// Takes up a new generation. A deployment without writer is looked at each time, since the monitor may place one.
     fn look(&mut self) {
-        let (wanted, generation) = (&mut self.wanted, &mut self.generation);
+        let Self { wanted, generation, loads, .. } = self;
         self.effects.backends.read(|hostgroups| {
+            *loads = hostgroups.loads();
             if *generation != Some(hostgroups.generation()) {
                 *generation = Some(hostgroups.generation());
                 *wanted = Wanted::all(hostgroups);
@@ -162,12 +170,8 @@ impl Workers {
     }
 
     fn reap(&mut self, now: Instant) {
-        let ended: Vec<_> = self
-            .running
-            .iter()
-            .filter(|(_, running)| running.worker.is_finished())
-            .map(|(id, _)| *id)
-            .collect();
+        let ended: Vec<_> =
+            self.running.iter().filter(|(_, running)| running.worker.ended()).map(|(id, _)| *id).collect();
         for id in ended {
             if self.running.remove(&id).is_some_and(|running| running.worker.join() == End::Panicked) {
                 self.failed.insert(id, now + RESTART_DELAY);
@@ -197,19 +201,17 @@ impl Workers {
                     if running.checksum != wanted.checksum {
                         running.checksum = wanted.checksum;
                         running.worker.refresh(wanted.row.clone());
-                    } else if running.generation != self.generation {
+                    } else if running.loads != self.loads {
                         running.worker.reload();
                     }
-                    running.generation = self.generation;
+                    running.loads = self.loads;
                 }
                 None if self.failed.contains_key(id) => {}
-                None => match Worker::start(&self.effects, wanted.row.clone()) {
+                None => match Worker::start(&self.effects, wanted.row.clone(), self.bell.clone()) {
                     Ok(worker) => {
                         log::info!("blue/green deployment {id}: its worker starts");
-                        self.running.insert(
-                            *id,
-                            Running { worker, checksum: wanted.checksum, generation: self.generation },
-                        );
+                        self.running
+                            .insert(*id, Running { worker, checksum: wanted.checksum, loads: self.loads });
                     }
                     Err(error) => {
                         log::error!("blue/green deployment {id}: cannot start its worker: {error}");
@@ -220,7 +222,8 @@ impl Workers {
         }
     }
 
-    fn stop(&mut self) {
+    /// Ends them all.
+    pub(super) fn stop(&mut self) {
         self.running.values().for_each(|running| running.worker.stop());
         while let Some((_, running)) = self.running.pop_first() {
             running.worker.join();

@@ -1,5 +1,7 @@
 //! A worker and its dispatcher against a small server that answers the two statements.
 
+mod worker;
+
 use super::machine::Action;
 use super::perform::Performer;
 use super::*;
@@ -11,7 +13,7 @@ use admin::rows::{ServerRow, ServersConfig};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::auth::{Account, Accounts, StoredPassword};
 use wire::login::login;
 use wire::reply::{Column, Reply};
@@ -21,6 +23,9 @@ use wire::{SqlError, WireError};
 
 pub(super) const BLUE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 11));
 pub(super) const GREEN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 14));
+/// Of a second deployment.
+const OTHER_BLUE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 21));
+const OTHER_GREEN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 10, 77, 24));
 const TABLE_CHECK: &str =
     "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
 
@@ -30,15 +35,21 @@ pub(super) enum Table {
     Absent,
     Empty,
     Target(&'static str),
+    /// Of a Multi-AZ DB cluster: three servers without roles.
+    Cluster,
     Broken,
 }
 
-/// Every server's table, and the statements seen: the table check or not, and where.
+/// Every server's table, and the statements seen: where, the table check or not, and when.
+#[derive(Default)]
 struct Servers {
     tables: Mutex<HashMap<IpAddr, Table>>,
     seen: Mutex<Vec<(IpAddr, bool)>>,
     /// Where connections were opened.
     logins: Mutex<Vec<IpAddr>>,
+    times: Mutex<Vec<Instant>>,
+    /// How long they take to answer.
+    slowness: Mutex<Duration>,
 }
 
 struct Session {
@@ -52,21 +63,36 @@ impl QueryHandler for Session {
             return reply.ok(0, 0, "");
         }
         let check = sql == TABLE_CHECK;
-        self.servers.seen.lock().push((self.address, check));
+        {
+            let mut seen = self.servers.seen.lock();
+            seen.push((self.address, check));
+            self.servers.times.lock().push(Instant::now());
+        }
+        let slowness = *self.servers.slowness.lock();
+        std::thread::sleep(slowness);
         let table = self.servers.tables.lock().get(&self.address).cloned().unwrap_or(Table::Absent);
-        let names = if check { &["1"][..] } else { &["endpoint", "role", "status"] };
-        let columns: Vec<_> = names.iter().map(|name| Column::text(*name)).collect();
-        let row: Vec<&str> = match (check, table) {
+        let (names, answer): (&[&str], Vec<Vec<&str>>) = match (check, table) {
             (_, Table::Broken) => return reply.error(&SqlError::new(1105, "HY000", "broken")),
-            (true, Table::Absent) | (false, Table::Empty) => Vec::new(),
-            (true, _) => vec!["1"],
+            (true, Table::Absent) => (&["1"], vec![]),
+            (true, _) => (&["1"], vec![vec!["1"]]),
             (false, Table::Absent) => return reply.error(&SqlError::new(1146, "42S02", "no such table")),
+            (false, Table::Empty) => (&["endpoint", "role", "status"], vec![]),
             (false, Table::Target(status)) => {
-                vec!["db-green-1.bgd.test", "BLUE_GREEN_DEPLOYMENT_TARGET", status]
+                let other = [OTHER_BLUE, OTHER_GREEN].contains(&self.address);
+                let endpoint = if other { "other-green-1.bgd.test" } else { "db-green-1.bgd.test" };
+                (
+                    &["endpoint", "role", "status"],
+                    vec![vec![endpoint, "BLUE_GREEN_DEPLOYMENT_TARGET", status]],
+                )
+            }
+            (false, Table::Cluster) => {
+                let servers = ["db", "db-2", "db-3"].map(|name| vec![name, "3306"]);
+                (&["endpoint", "port"], servers.into())
             }
         };
+        let columns: Vec<_> = names.iter().map(|name| Column::text(*name)).collect();
         let mut rows = reply.rows(&columns)?;
-        if !row.is_empty() {
+        for row in &answer {
             rows.row(row.iter().map(|cell| Some(cell.as_bytes())))?;
         }
         rows.finish()
@@ -97,14 +123,16 @@ impl Site {
     /// Every server has this table, and the configuration is changed before anything starts.
     pub(super) fn with(table: Table, change: impl FnOnce(&mut ServersConfig)) -> Self {
         let servers = Arc::new(Servers {
-            tables: Mutex::new([(BLUE, table.clone()), (GREEN, table)].into()),
-            seen: Mutex::default(),
-            logins: Mutex::default(),
+            tables: Mutex::new([BLUE, GREEN].map(|address| (address, table.clone())).into()),
+            ..Servers::default()
         });
         let (service, port) = listen(&servers);
         let hosts = tempfile::tempdir().expect("a directory");
         let file = hosts.path().join("hosts");
-        let text = format!("{BLUE} db.bgd.test\n{GREEN} db-green-1.bgd.test\n127.10.77.12 r1.bgd.test\n");
+        let text = format!(
+            "{BLUE} db.bgd.test\n{GREEN} db-green-1.bgd.test\n127.10.77.12 r1.bgd.test\n\
+             {OTHER_BLUE} other.bgd.test\n{OTHER_GREEN} other-green-1.bgd.test\n127.10.77.22 r2.bgd.test\n"
+        );
         std::fs::write(&file, text).expect("written");
         let variables = Variables {
             monitor_enabled: true,
@@ -124,9 +152,9 @@ impl Site {
         };
         let mut loaded = super::fixtures::config();
         loaded.servers = vec![server(10, "db.bgd.test"), server(20, "r1.bgd.test")];
-        loaded.servers.iter_mut().for_each(|server| server.port = port);
         loaded.bgd[0].check_interval_ms = 100;
         change(&mut loaded);
+        loaded.servers.iter_mut().for_each(|server| server.port = port);
         effects.backends.update(|groups| groups.load(&loaded));
         let dispatcher = Dispatcher::start(effects.clone()).expect("started");
         Self { effects, servers, loaded, dispatcher, service, _hosts: hosts }
@@ -190,7 +218,7 @@ impl Drop for Site {
     }
 }
 
-/// Listens on both addresses, at one free port.
+/// Listens on all addresses, at one free port.
 fn listen(servers: &Arc<Servers>) -> (Service, u16) {
     let options = server_options(None);
     let servers = servers.clone();
@@ -212,10 +240,12 @@ fn listen(servers: &Arc<Servers>) -> (Service, u16) {
     );
     loop {
         let blue = service.listen(SocketAddr::new(BLUE, 0)).expect("a free port");
-        if service.listen(SocketAddr::new(GREEN, blue.port())).is_ok() {
+        let others = [GREEN, OTHER_BLUE, OTHER_GREEN].map(|address| SocketAddr::new(address, blue.port()));
+        let taken = others.iter().filter(|address| service.listen(**address).is_err()).count();
+        if taken == 0 {
             return (service, blue.port());
         }
-        service.unlisten(blue);
+        others.into_iter().chain([blue]).for_each(|address| service.unlisten(address));
     }
 }
 

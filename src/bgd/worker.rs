@@ -9,6 +9,7 @@ use super::topology::{METADATA, NO_SUCH_TABLE, Topology};
 use crate::hostgroups::{BgdStatus, HostgroupId};
 use crate::monitor::probe;
 use admin::rows::BgdHostgroupRow;
+use crossbeam_channel::Sender;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -40,11 +41,24 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread; the deployment's status is NONE from here on.
-    pub fn start(effects: &Effects, row: BgdHostgroupRow) -> std::io::Result<Self> {
+    /// Starts the thread; the deployment's status is NONE from here on. The bell rings when it has ended.
+    pub fn start(effects: &Effects, row: BgdHostgroupRow, bell: Sender<()>) -> std::io::Result<Self> {
         let control = Arc::new(Control::default());
         let mut poller = Poller::new(effects.clone(), row, control.clone());
-        let thread = Builder::new().name(format!("bgd-{}", poller.id)).spawn(move || poller.run())?;
+        Self::spawn(poller.id, control, bell, move || poller.run())
+    }
+    pub(super) fn spawn(
+        id: HostgroupId,
+        control: Arc<Control>,
+        bell: Sender<()>,
+        run: impl FnOnce() -> End + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let ending = Ending { control: control.clone(), bell };
+        let run = move || {
+            let _ending = ending;
+            run()
+        };
+        let thread = Builder::new().name(format!("bgd-{id}")).spawn(run)?;
         Ok(Self { control, thread: Some(thread) })
     }
     /// Asks it to roll back and end, without waiting.
@@ -63,9 +77,9 @@ impl Worker {
     pub fn reload(&self) {
         self.control.reload();
     }
-    /// Whether the thread has ended.
-    pub fn is_finished(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    /// Whether it has ended.
+    pub fn ended(&self) -> bool {
+        self.control.ended()
     }
     /// Waits for its end.
     pub fn join(mut self) -> End {
@@ -83,7 +97,21 @@ impl Drop for Worker {
     }
 }
 
-struct Poller {
+/// Tells of the thread's end, whatever brings it about.
+struct Ending {
+    control: Arc<Control>,
+    bell: Sender<()>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.control.end();
+        // Full, it rings already.
+        let _ = self.bell.try_send(());
+    }
+}
+
+pub(super) struct Poller {
     id: HostgroupId,
     effects: Effects,
     control: Arc<Control>,
@@ -98,7 +126,7 @@ struct Poller {
 }
 
 impl Poller {
-    fn new(effects: Effects, row: BgdHostgroupRow, control: Arc<Control>) -> Self {
+    pub fn new(effects: Effects, row: BgdHostgroupRow, control: Arc<Control>) -> Self {
         let id = row.writer_hostgroup;
         Self {
             id,
@@ -113,11 +141,12 @@ impl Poller {
     }
 
     fn run(&mut self) -> End {
-        let polling = catch_unwind(AssertUnwindSafe(|| {
-            self.effects.backends.update(|groups| groups.set_bgd_status(self.id, BgdStatus::None));
-            self.blue = self.members().blue_writers;
-            self.poll_until_stopped();
-        }));
+        self.guard(Self::poll_until_stopped)
+    }
+
+    /// Has it polled, and rolls back at the end, even if that is a panic.
+    pub fn guard(&mut self, poll: impl FnOnce(&mut Self)) -> End {
+        let polling = catch_unwind(AssertUnwindSafe(|| poll(self)));
         if polling.is_err() {
             log::error!("blue/green deployment {}: the worker panicked; rolling back", self.id);
         }
@@ -132,7 +161,9 @@ impl Poller {
         if polling.is_ok() && exit.is_ok() { End::Stopped } else { End::Panicked }
     }
 
-    fn poll_until_stopped(&mut self) {
+    pub fn poll_until_stopped(&mut self) {
+        self.effects.backends.update(|groups| groups.set_bgd_status(self.id, BgdStatus::None));
+        self.blue = self.members().blue_writers;
         while !self.control.stopping() {
             if let Some(row) = self.control.take_refresh() {
                 self.refresh(row);

@@ -19,6 +19,7 @@ impl Hostgroups {
         self.load_deployments(&config.bgd, &mut ignored);
         self.load_attributes(config, &mut ignored);
         self.generation += 1;
+        self.loads += 1;
         ignored
     }
 

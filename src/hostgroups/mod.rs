@@ -126,12 +126,17 @@ pub struct Hostgroups {
     /// By server and user name; an empty name stands for any.
     ssl_params: BTreeMap<(Endpoint, String), ServerSslParamsRow>,
     generation: u64,
+    loads: u64,
 }
 
 impl Hostgroups {
     /// Grows with each `load` (and each auto-generated deployment), never with run-time placement.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+    /// Grows with each `load` alone.
+    pub fn loads(&self) -> u64 {
+        self.loads
     }
     /// The server of an endpoint in a hostgroup.
     pub fn server(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<&Server> {

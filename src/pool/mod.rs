@@ -50,6 +50,7 @@ use crate::dns::Dns;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, Unavailable, shun_time};
 use admin::Variables;
 use connection::{Trash, WARNING_INTERVAL};
+use crossbeam_channel::{Sender, TrySendError};
 use inner::{Acquired, Inner, Opening, Terms};
 use lease::Place;
 use parking_lot::Mutex;
@@ -71,6 +72,8 @@ pub struct Backends {
     waiters: Arc<Waiters>,
     /// How often placement was changed from outside.
     updates: AtomicU64,
+    /// Who is told of it.
+    bells: Mutex<Vec<Sender<()>>>,
     /// How often a schema was changed by a statement.
     schema_changes: AtomicU64,
     config: Arc<Config>,
@@ -88,8 +91,8 @@ pub enum Offer<'a> {
 impl Backends {
     /// Empty hostgroups. New connections resolve names through `dns` and take limits from `config`.
     pub fn new(config: Arc<Config>, dns: Arc<Dns>) -> Self {
-        let (inner, warned, waiters, updates, schema_changes) = Default::default();
-        Self { inner, warned, waiters, updates, schema_changes, config, dns }
+        let (inner, warned, waiters, updates, bells, schema_changes) = Default::default();
+        Self { inner, warned, waiters, updates, bells, schema_changes, config, dns }
     }
     /// Reads placement under the lock.
     pub fn read<R>(&self, f: impl FnOnce(&Hostgroups) -> R) -> R {
@@ -105,6 +108,8 @@ impl Backends {
         inner.sweep(&mut trash);
         drop(inner);
         self.updates.fetch_add(1, Ordering::AcqRel);
+        // A full bell rings already.
+        self.bells.lock().retain(|bell| !matches!(bell.try_send(()), Err(TrySendError::Disconnected(()))));
         self.wake();
         quit_all(trash);
         result
@@ -112,6 +117,10 @@ impl Backends {
     /// Grows with each [`Self::update`].
     pub fn updates(&self) -> u64 {
         self.updates.load(Ordering::Acquire)
+    }
+    /// Rings a bell after each [`Self::update`], for as long as somebody hears it.
+    pub fn ring(&self, bell: Sender<()>) {
+        self.bells.lock().push(bell);
     }
     /// Takes a connection of a hostgroup that fits `want`, or the right to open one, as `limits` allow. A connection is looked at
     /// before it is given out, unless it was idle for less than `trusted`.
