@@ -12,8 +12,10 @@ mod support;
 mod pair;
 
 use mysql::prelude::Queryable;
-use pair::{client, eventually, start_server, start_watching_proxy};
+use pair::{PATIENCE, client, configure, eventually, program, start_server, start_watching_proxy};
 use rustix::process::Signal;
+use std::time::Duration;
+use support::{Daemon, within};
 
 #[test]
 fn checks_are_logged_and_counted() {
@@ -86,4 +88,24 @@ fn a_server_that_hangs_is_shunned_and_its_statements_end() {
     let mut client = client(&proxy);
     assert_eq!(client.query_first::<i64, _>("SELECT 2").unwrap(), Some(2), "{}", proxy.log());
     eventually(&mut admin, "SELECT COUNT(*) FROM runtime_mysql_servers WHERE status = 'ONLINE'");
+}
+
+#[test]
+fn the_dispatcher_of_blue_green_workers_sleeps_until_something_changes() {
+    let daemon = Daemon::start(program(), &[]);
+    let mut admin = configure(
+        &daemon,
+        &[
+            // It has no server, and therefore no worker.
+            "INSERT INTO mysql_aws_rds_bgd_hostgroups(writer_hostgroup, reader_hostgroup, green_writer_hostgroup, \
+             green_reader_hostgroup) VALUES (1, 2, 3, 4)",
+            "LOAD MYSQL SERVERS TO RUNTIME",
+        ],
+    );
+    let before = daemon.sleeps_of("bgd-dispatch");
+    std::thread::sleep(Duration::from_secs(1));
+    let idle = daemon.sleeps_of("bgd-dispatch") - before;
+    assert!(idle < 5, "{idle} times in a second");
+    admin.query_drop("LOAD MYSQL SERVERS TO RUNTIME").unwrap();
+    assert!(within(PATIENCE, || daemon.sleeps_of("bgd-dispatch") > before + idle), "it looks at a LOAD");
 }

@@ -3,7 +3,7 @@
 //! Shared by the tests and benchmarks that drive the real program; each uses what it needs of it.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -118,6 +118,17 @@ impl Daemon {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
         value.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// How often a thread of the daemon has gone to sleep so far.
+    pub fn sleeps_of(&self, thread: &str) -> u64 {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let mut tasks = tasks.map(|task| task.unwrap().path());
+        let is =
+            |path: &PathBuf| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == thread);
+        let status = fs::read_to_string(tasks.find(is).unwrap().join("status")).unwrap();
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+        count.trim().parse().unwrap()
     }
 
     pub fn signal(&self, signal: Signal) {
