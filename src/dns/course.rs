@@ -48,6 +48,10 @@ impl Courses {
         }
         course.addresses = addresses.to_vec();
     }
+    /// Whether a name leads to an address, as far as is known.
+    pub fn leads_to(&self, name: &str, address: IpAddr) -> bool {
+        self.courses.get(name).is_none_or(|course| course.addresses.contains(&address))
+    }
     /// What has moved since this was asked last, and not back.
     pub fn take_moved(&mut self) -> Vec<Moved> {
         let mut moved = std::mem::take(&mut self.moved);

@@ -177,6 +177,15 @@ impl Dns {
         moved.retain(|(_, gone)| !gone.is_empty());
         moved
     }
+    /// Whether a name still leads to an address that it led to: by its pin, else by the last answer.
+    pub fn leads_to(&self, host: &str, address: IpAddr) -> bool {
+        let name = normalise(host);
+        let state = self.shared.state.lock();
+        match state.cache.pinned(&name) {
+            Some(pinned) => pinned == address,
+            None => state.courses.leads_to(&name, address),
+        }
+    }
     /// Pins now: (name, address, owner).
     pub fn pins(&self) -> Vec<(String, IpAddr, Owner)> {
         self.shared.state.lock().cache.pins()

@@ -282,7 +282,12 @@ impl Checks {
                 let address = SocketAddr::new(address, *port);
                 let target = Target { address, tls: job.tls, server_name: host, by: given_up.by };
                 let result = ask(&target, limit.saturating_sub(start.elapsed()));
-                result.map_err(|failure| failure.located(address, start.elapsed()))
+                result.map_err(|failure| match failure.cause {
+                    Cause::Timeout | Cause::Other if !self.dns.leads_to(host, address.ip()) => {
+                        Failure::misled(address)
+                    }
+                    _ => failure.located(address, start.elapsed()),
+                })
             }
             Err(error) => Err(Failure { text: error.to_string(), cause: Cause::NoAddress }),
         };

@@ -64,7 +64,7 @@ pub(super) struct Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// The name has no address.
+    /// The name has no address, or another one than was asked.
     NoAddress,
     Timeout,
     /// The server says no, and so lives.
@@ -84,6 +84,10 @@ impl From<WireError> for Failure {
 }
 
 impl Failure {
+    /// Silence of an address that the server's name has left meanwhile, which says nothing of the server.
+    pub(super) fn misled(address: SocketAddr) -> Self {
+        Self { text: format!("the name does not lead to {address} any more"), cause: Cause::NoAddress }
+    }
     /// Says of a timeout where it was, and how long it took.
     pub(super) fn located(self, address: SocketAddr, took: Duration) -> Self {
         match self.cause {

@@ -45,6 +45,9 @@ fn reached(statuses: &[&str]) -> World {
 fn direct(world: &World) -> Option<SocketAddr> {
     world.machine.direct().map(|direct| direct.address)
 }
+fn metadata(topology: Topology) -> Observation {
+    Observation::Metadata { topology, members: Members::default() }
+}
 fn green() -> Option<SocketAddr> {
     Some(([127, 10, 0, 14], 3306).into())
 }
@@ -63,6 +66,20 @@ fn the_table_check_and_the_metadata_are_separate_polls() {
         (world.machine.kind(), world.machine.interval()),
         (ProbeKind::Metadata, Duration::from_secs(1))
     );
+}
+
+#[test]
+fn absence_in_none_changes_nothing() {
+    let mut world = reached(&[]);
+    let interval = Duration::from_millis(100);
+    world.machine.interval = Some(interval);
+    for absent in [Observation::TableAbsent, metadata(Topology::Empty)] {
+        assert_eq!(world.see(absent), []);
+        assert_eq!((world.machine.kind(), world.machine.interval()), (ProbeKind::Metadata, interval));
+    }
+    assert_eq!(world.see(Observation::Vanished), []);
+    let baseline = Duration::from_secs(1);
+    assert_eq!((world.machine.kind(), world.machine.interval()), (ProbeKind::TableCheck, baseline));
 }
 
 #[test]

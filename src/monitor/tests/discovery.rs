@@ -96,6 +96,22 @@ fn members_of_a_cluster_become_readers() {
 }
 
 #[test]
+fn a_cluster_beside_a_configured_deployment_adds_readers_and_no_deployment() {
+    let rds = Rds::new(CLUSTER);
+    let (writer_hostgroup, reader_hostgroup) = (1, 2);
+    let deployment = BgdHostgroupRow { writer_hostgroup, reader_hostgroup, ..crate::bgd::fixtures::row() };
+    let servers = vec![ServerRow { port: rds.endpoint.port, ..row(1, HOST) }];
+    let (replication, bgd) = (vec![pair(1, 2)], vec![deployment.clone()]);
+    let config = ServersConfig { servers, replication, bgd, ..ServersConfig::default() };
+    rds.fixture.backends.update(|groups| groups.load(&config));
+    rds.discover();
+    assert_eq!(
+        (rds.readers(), rds.deployments()),
+        (vec!["b.x.rds.amazonaws.com:3306".into()], vec![deployment])
+    );
+}
+
+#[test]
 fn only_servers_of_rds_that_answer_pings_and_are_not_suspended_are_asked_one_question_at_a_time() {
     let rds = Rds::new(DEPLOYMENT);
     let checks = rds.fixture.checks();

@@ -289,6 +289,41 @@ fn only_timeouts_in_a_row_count_as_read_only() {
 }
 
 #[test]
+fn silence_of_an_address_that_the_name_has_left_says_nothing_of_the_server() {
+    let server = Server::new("0");
+    let hosts = tempfile::tempdir().unwrap();
+    let file = hosts.path().join("hosts");
+    std::fs::write(&file, "127.0.0.1 db.test\n").unwrap();
+    let config = config(|variables| variables.monitor_read_only_timeout = Duration::from_millis(100));
+    let (port, dns) = (server.address.port(), Dns::new(config.clone(), Some(file)));
+    let fixture = Fixture::of(dns, config, vec![ServerRow { port, ..row(1, "db.test") }]);
+    let checks = fixture.checks();
+    server.hang();
+    let time_out = |elsewhere: bool| {
+        let before = server.selects();
+        std::thread::scope(|scope| {
+            scope.spawn(|| perform_all(&checks));
+            eventually("the check", || server.selects() > before);
+            if elsewhere {
+                fixture.dns.pin("db.test", "127.0.0.2".parse().unwrap(), 7);
+            }
+        });
+        fixture.dns.remove("db.test", 7);
+    };
+    let endpoint = Endpoint::new("db.test", port);
+    let placed = |id| fixture.backends.read(|groups| groups.usable(id, &endpoint));
+    (0..3).for_each(|_| time_out(true));
+    assert!(placed(1) && !placed(2));
+    assert!(
+        matches!(&checks.log_rows(Kind::ReadOnly)[2][5], Value::Text(text) if text.contains("any more")),
+        "{:?}",
+        checks.log_rows(Kind::ReadOnly)
+    );
+    (0..3).for_each(|_| time_out(false));
+    assert!(placed(2) && !placed(1));
+}
+
+#[test]
 fn a_name_without_address_is_an_error_in_the_log() {
     let fixture = Fixture::new(config(|_| ()), &[]);
     let servers = vec![row(1, "")];
