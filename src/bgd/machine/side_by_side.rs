@@ -198,7 +198,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
     fn deployments_leave_each_other_alone(events in prop::collection::vec((0..2usize, event()), 1..25)) {
