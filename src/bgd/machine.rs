@@ -403,9 +403,12 @@ impl Machine {
         self.map = None;
     }
 
-    /// A LOAD that does not concern this deployment does not undo its switchover: the writer is demoted again, shunned readers are
-    /// shunned again. (The contract tells only what follows a LOAD that changes the deployment.)
+    /// A LOAD that does not concern this deployment does not undo its switchover: the green writer is added again, the blue one demoted
+    /// again, shunned readers are shunned again. (The contract tells only what follows a LOAD that changes the deployment.)
     fn place_again(&mut self, members: &Members, actions: &mut Vec<Action>) {
+        if phase::interval_of(self.status).is_some() {
+            self.place_green_writer(members, actions);
+        }
         match self.status {
             BgdStatus::WriterSwitchoverInProgress => self.demote_writer(actions),
             BgdStatus::WriterSwitchoverPostProcessing => self.place_writer(members, actions),

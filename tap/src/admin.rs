@@ -162,10 +162,15 @@ pub fn route_clients(admin: &mut Connection, username: &str, hostgroup: u32) -> 
     admin.execute("LOAD MYSQL USERS TO RUNTIME").map(drop)
 }
 
-/// Removes every server, replication pair and deployment, sends `username` back to hostgroup 0, asks no name server of a
-/// test's any more, and waits until no deployment is left at runtime.
+/// Removes every server, replication pair, deployment and attribute of a hostgroup, sends `username` back to hostgroup 0, asks no
+/// name server of a test's any more, and waits until no deployment is left at runtime.
 pub fn cleanup(admin: &mut Connection, username: &str) -> Result<(), Error> {
-    for table in ["mysql_aws_rds_bgd_hostgroups", "mysql_replication_hostgroups", "mysql_servers"] {
+    for table in [
+        "mysql_aws_rds_bgd_hostgroups",
+        "mysql_hostgroup_attributes",
+        "mysql_replication_hostgroups",
+        "mysql_servers",
+    ] {
         admin.execute(&format!("DELETE FROM {table}"))?;
     }
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME")?;

@@ -391,7 +391,14 @@ fn the_green_writer_is_added_where_its_hostgroup_lacks_it() {
         world.members.green_writers.clear();
         assert!(world.status(status).contains(&add), "{status}");
         assert!(!world.status(status).contains(&add), "{status}");
+        // LOAD forgets what was added at run time.
+        world.members.green_writers.clear();
+        assert!(world.reload().contains(&add), "{status}");
+        assert!(!world.reload().contains(&add), "{status}");
     }
+    let mut world = reached(&[POST, COMPLETED]);
+    world.members.green_writers.clear();
+    assert!(!world.reload().contains(&add), "the topology names no server to add any more");
     let mut world = reached(&[]);
     world.members.green_writers[0].status = ServerStatus::OfflineHard;
     assert!(world.status("AVAILABLE").contains(&add));
