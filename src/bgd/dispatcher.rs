@@ -69,6 +69,8 @@ pub(super) struct Wanted {
     checksum: u64,
     /// It has a blue writer that is not OFFLINE_*.
     eligible: bool,
+    /// [`crate::hostgroups::Deployment::since`]: another one is another deployment.
+    since: u64,
 }
 
 impl Wanted {
@@ -77,19 +79,11 @@ impl Wanted {
         let active = hostgroups.deployments().iter().filter(|(_, deployment)| deployment.row.active);
         let wanted = active.map(|(id, deployment)| {
             let row = deployment.row.clone();
-            let eligible = configured_writer(hostgroups, *id) || placed_writer(hostgroups, *id);
-            (*id, Self { checksum: checksum(hostgroups, &row), row, eligible })
+            let (eligible, since) = (hostgroups.has_writer(*id), deployment.since);
+            (*id, Self { checksum: checksum(hostgroups, &row), row, eligible, since })
         });
         wanted.collect()
     }
-}
-
-fn configured_writer(hostgroups: &Hostgroups, id: HostgroupId) -> bool {
-    hostgroups.configured(id).any(|(_, row)| !ServerStatus::from(row.status).is_offline())
-}
-
-fn placed_writer(hostgroups: &Hostgroups, id: HostgroupId) -> bool {
-    hostgroups.members(id).any(|(_, server)| !server.status.is_offline())
 }
 
 /// A change of it is a change of the deployment: its row and its eligible servers as configured, wherever they have been moved
@@ -127,6 +121,7 @@ pub(super) struct Workers {
 pub(super) struct Running {
     pub(super) worker: Worker,
     checksum: u64,
+    since: u64,
     /// The last LOAD that it was told of.
     loads: u64,
 }
@@ -164,7 +159,7 @@ impl Workers {
                 *wanted = Wanted::all(hostgroups);
             }
             for (id, wanted) in wanted.iter_mut().filter(|(_, wanted)| !wanted.eligible) {
-                wanted.eligible = placed_writer(hostgroups, *id);
+                wanted.eligible = hostgroups.has_writer(*id);
             }
         });
     }
@@ -181,7 +176,8 @@ impl Workers {
 
     fn dismiss(&self) {
         for (id, running) in &self.running {
-            let needed = self.wanted.get(id).is_some_and(|wanted| wanted.eligible);
+            let followed = |wanted: &Wanted| wanted.eligible && wanted.since == running.since;
+            let needed = self.wanted.get(id).is_some_and(followed);
             if !needed && !running.worker.stopping() {
                 log::info!(
                     "blue/green deployment {id}: disabled, removed or without blue writer; its worker ends"
@@ -210,8 +206,9 @@ impl Workers {
                 None => match Worker::start(&self.effects, wanted.row.clone(), self.bell.clone()) {
                     Ok(worker) => {
                         log::info!("blue/green deployment {id}: its worker starts");
-                        self.running
-                            .insert(*id, Running { worker, checksum: wanted.checksum, loads: self.loads });
+                        let Wanted { checksum, since, .. } = *wanted;
+                        let loads = self.loads;
+                        self.running.insert(*id, Running { worker, checksum, since, loads });
                     }
                     Err(error) => {
                         log::error!("blue/green deployment {id}: cannot start its worker: {error}");

@@ -9,7 +9,7 @@ use crate::hostgroups::{BgdStatus, Endpoint, ServerStatus};
 use crate::monitor::health::Pong;
 use crate::testing::{eventually, server, server_options};
 use admin::Variables;
-use admin::rows::{ServerRow, ServersConfig};
+use admin::rows::{ConfiguredStatus, ServerRow, ServersConfig};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -342,6 +342,29 @@ fn a_changed_configuration_is_taken_up_in_place_and_a_disabled_deployment_rolled
     site.load(|config| config.bgd[0].active = true);
     site.wait(BgdStatus::WriterSwitchoverInProgress);
     assert_eq!(site.servers.seen.lock().iter().filter(|(_, check)| *check).count(), 2);
+}
+
+#[test]
+fn a_deployment_that_was_away_for_a_moment_starts_afresh() {
+    let away: [fn(&mut ServersConfig); 3] = [
+        |config| config.bgd.clear(),
+        |config| config.bgd[0].active = false,
+        |config| config.servers[0].status = ConfiguredStatus::OfflineSoft,
+    ];
+    for away in away {
+        let site = Site::new(Table::Target("AVAILABLE"));
+        site.reach("SWITCHOVER_IN_PROGRESS", BgdStatus::WriterSwitchoverInProgress);
+        let mut without = site.loaded.clone();
+        away(&mut without);
+        // The dispatcher sees nothing of what is between the two.
+        site.effects.backends.update(|groups| {
+            groups.load(&without);
+            groups.load(&site.loaded);
+        });
+        let checks = || site.servers.seen.lock().iter().filter(|(_, check)| *check).count();
+        eventually("another worker's table check", || checks() == 2);
+        site.wait(BgdStatus::WriterSwitchoverInProgress);
+    }
 }
 
 #[test]

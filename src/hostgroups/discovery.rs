@@ -42,7 +42,7 @@ impl Hostgroups {
             check_timeout_ms: CHECK_TIMEOUT_MS,
             comment: String::new(),
         };
-        let deployment = Deployment { row, auto_generated: true, status: BgdStatus::None };
+        let deployment = Deployment { row, auto_generated: true, status: BgdStatus::None, since: 0 };
         self.deployments.insert(writer_hostgroup, deployment);
         self.generation += 1;
         Some((writer_hostgroup, reader_hostgroup))
@@ -105,7 +105,7 @@ mod tests {
         let generation = hostgroups.generation();
         assert_eq!(hostgroups.add_deployment(&at("r")), Some((1, 2)));
         assert!(hostgroups.generation() > generation, "the dispatcher looks again");
-        let Deployment { row, auto_generated, status } = &hostgroups.deployments()[&1];
+        let Deployment { row, auto_generated, status, .. } = &hostgroups.deployments()[&1];
         assert!(*auto_generated && row.active && !row.writer_is_also_reader);
         assert_eq!(
             (*status, row.green_writer_hostgroup, row.green_reader_hostgroup),

@@ -14,12 +14,13 @@ impl Hostgroups {
     /// without connections, so that its connections remain accounted for; one that was not there does not appear.
     pub fn load(&mut self, config: &ServersConfig) -> Vec<String> {
         let mut ignored = Vec::new();
-        self.load_servers(&config.servers, &mut ignored);
-        self.load_replication(config, &mut ignored);
-        self.load_deployments(&config.bgd, &mut ignored);
-        self.load_attributes(config, &mut ignored);
         self.generation += 1;
         self.loads += 1;
+        let followed = self.followed();
+        self.load_servers(&config.servers, &mut ignored);
+        self.load_replication(config, &mut ignored);
+        self.load_deployments(&config.bgd, &followed, &mut ignored);
+        self.load_attributes(config, &mut ignored);
         ignored
     }
 
@@ -102,7 +103,19 @@ impl Hostgroups {
         ignored.extend(self.attributes.values().flat_map(|row| row.servers_defaults().1));
     }
 
-    fn load_deployments(&mut self, rows: &[BgdHostgroupRow], ignored: &mut Vec<String>) {
+    /// The deployments that have a worker, and since when. What the next LOAD brings back of the others starts afresh, however soon
+    /// it comes (contract: "Worker Detach And Recreation").
+    fn followed(&self) -> BTreeMap<HostgroupId, u64> {
+        let followed = self.deployments.iter().filter(|(id, each)| each.row.active && self.has_writer(**id));
+        followed.map(|(id, deployment)| (*id, deployment.since)).collect()
+    }
+
+    fn load_deployments(
+        &mut self,
+        rows: &[BgdHostgroupRow],
+        followed: &BTreeMap<HostgroupId, u64>,
+        ignored: &mut Vec<String>,
+    ) {
         let readers: HashSet<HostgroupId> = rows.iter().map(|row| row.reader_hostgroup).collect();
         let before = std::mem::take(&mut self.deployments);
         let mut deployments = BTreeMap::new();
@@ -116,8 +129,9 @@ impl Hostgroups {
                 continue;
             }
             let status = before.get(&row.writer_hostgroup).map(|old| old.status).unwrap_or_default();
-            deployments
-                .insert(row.writer_hostgroup, Deployment { row: row.clone(), auto_generated: false, status });
+            let since = followed.get(&row.writer_hostgroup).copied().unwrap_or(self.loads);
+            let deployment = Deployment { row: row.clone(), auto_generated: false, status, since };
+            deployments.insert(row.writer_hostgroup, deployment);
         }
         self.deployments = deployments;
     }

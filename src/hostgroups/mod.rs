@@ -103,6 +103,9 @@ pub struct Deployment {
     pub auto_generated: bool,
     /// Published by the worker; survives LOAD.
     pub status: BgdStatus,
+    /// The LOAD from which on it has been followed: configured, active and with a blue writer in each since. 0 if it was made by
+    /// discovery.
+    pub since: u64,
 }
 
 /// All hostgroups. Shared as [`crate::pool::Backends`], which holds the lock.
@@ -172,6 +175,11 @@ impl Hostgroups {
     /// Deployments by writer hostgroup.
     pub fn deployments(&self) -> &BTreeMap<HostgroupId, Deployment> {
         &self.deployments
+    }
+    /// Whether a deployment's writer hostgroup has a server that is not OFFLINE_*, as configured or as placed.
+    pub fn has_writer(&self, writer_hostgroup: HostgroupId) -> bool {
+        self.configured(writer_hostgroup).any(|(_, row)| !ServerStatus::from(row.status).is_offline())
+            || self.members(writer_hostgroup).any(|(_, server)| !server.status.is_offline())
     }
     /// The hostgroups that mysql_hostgroup_attributes has a row for.
     pub fn attributes(&self) -> &BTreeMap<HostgroupId, HostgroupAttributesRow> {
