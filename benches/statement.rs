@@ -4,6 +4,7 @@ use admin::rows::{QueryRuleRow, QueryRulesConfig};
 use divan::{Bencher, black_box};
 use pointsman::digest::statistics::{Key, Sample, Statistics};
 use pointsman::digest::{self, Digest, Options};
+use pointsman::quoting::Quoting;
 use pointsman::rules::{Query, RuleSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ fn main() {
 fn digest(bencher: Bencher<'_, '_>) {
     let (options, mut out) = (Options::default(), Vec::new());
     bencher.bench_local(|| {
-        digest::write(black_box(SQL), false, &options, &mut out);
+        digest::write(black_box(SQL), Quoting::default(), &options, &mut out);
         digest::hash(&out)
     });
 }

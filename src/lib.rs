@@ -16,6 +16,7 @@ pub mod places;
 pub mod pool;
 pub mod ports;
 pub mod process;
+pub mod quoting;
 pub mod rules;
 pub mod runtime;
 pub mod session;

@@ -4,7 +4,8 @@
 //! What stands outside the gaps must be the same byte for byte. Since a gap's first byte is of the same kind, and the value ends in
 //! it, the tokens around it are the same as well.
 
-use crate::tokens::{Token, Tokens, is_word, quoted_length};
+use crate::quoting::Quoting;
+use crate::tokens::{Token, Tokens, is_word};
 
 /// Most values of a statement that is recognised.
 const MOST_GAPS: usize = 256;
@@ -29,15 +30,15 @@ pub struct Template {
 }
 
 impl Template {
-    /// Whether `sql` is a statement with these bytes and values in the gaps; `plain_backslash` as when the template was made.
-    pub fn fits(&self, sql: &[u8], plain_backslash: bool) -> bool {
+    /// Whether `sql` is a statement with these bytes and values in the gaps; `quoting` as when the template was made.
+    pub fn fits(&self, sql: &[u8], quoting: Quoting) -> bool {
         let (mut fixed, mut rest) = (&*self.fixed, sql);
         for gap in &self.gaps {
             let Some((piece, others)) = fixed.split_at_checked(gap.after) else { return false };
             let Some(value) = rest.strip_prefix(piece) else { return false };
             let length = match gap.quote {
                 0 => number_length(value),
-                quote => text_length(value, quote, plain_backslash),
+                quote => text_length(value, quote, quoting),
             };
             let Some(after) = length.and_then(|length| value.get(length..)) else { return false };
             (fixed, rest) = (others, after);
@@ -49,7 +50,7 @@ impl Template {
 /// Makes the template of a statement from its tokens.
 pub struct Gaps<'a> {
     sql: &'a [u8],
-    plain_backslash: bool,
+    quoting: Quoting,
     gaps: Vec<Gap>,
     /// Where the last gap ends.
     end: usize,
@@ -59,9 +60,9 @@ pub struct Gaps<'a> {
 }
 
 impl<'a> Gaps<'a> {
-    /// For a statement whose tokens follow; `plain_backslash` as for these.
-    pub fn new(sql: &'a [u8], plain_backslash: bool) -> Self {
-        Self { sql, plain_backslash, gaps: Vec::new(), end: 0, fixed: Vec::new(), odd: false }
+    /// For a statement whose tokens follow; `quoting` as for these.
+    pub fn new(sql: &'a [u8], quoting: Quoting) -> Self {
+        Self { sql, quoting, gaps: Vec::new(), end: 0, fixed: Vec::new(), odd: false }
     }
     /// Adds a token that `tokens` has just returned.
     pub fn token(&mut self, token: Token<'a>, tokens: &Tokens<'a>) {
@@ -80,7 +81,7 @@ impl<'a> Gaps<'a> {
         let value = self.sql.get(start..).unwrap_or_default();
         let length = match quote {
             0 => number_length(value),
-            quote => text_length(value, quote, self.plain_backslash),
+            quote => text_length(value, quote, self.quoting),
         };
         let piece = self.sql.get(self.end..start).filter(|_| self.gaps.len() < MOST_GAPS);
         match piece {
@@ -121,9 +122,9 @@ fn number_length(bytes: &[u8]) -> Option<usize> {
 
 /// Length of a text in these quotes, which are part of it.
 #[inline]
-fn text_length(bytes: &[u8], quote: u8, plain_backslash: bool) -> Option<usize> {
+fn text_length(bytes: &[u8], quote: u8, quoting: Quoting) -> Option<usize> {
     let (&first, inside) = bytes.split_first()?;
-    let length = quoted_length(inside, quote, plain_backslash);
+    let length = quoting.length(inside, quote);
     (first == quote && inside.get(length) == Some(&quote)).then_some(length + 2)
 }
 

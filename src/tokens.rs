@@ -1,6 +1,6 @@
 //! SQL text cut into tokens, for its effect on a session and for its digest. Any bytes are accepted, in linear time.
 
-use memchr::memchr2;
+use crate::quoting::Quoting;
 
 /// A piece of SQL text. White space and comments are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Token<'a> {
     Word(&'a [u8]),
     /// What is inside single or double quotes, escapes as written; `_charset`, `N`, `X` or `B` may stand before the quotes.
     Text(&'a [u8]),
-    /// What is inside backquotes.
+    /// What is inside backquotes, or double quotes where these are for names.
     Name(&'a [u8]),
     /// `@`: a user variable follows.
     UserVariable,
@@ -27,8 +27,7 @@ pub enum Token<'a> {
 pub struct Tokens<'a> {
     length: usize,
     rest: &'a [u8],
-    // The sql_mode NO_BACKSLASH_ESCAPES is in force.
-    plain_backslash: bool,
+    quoting: Quoting,
     // The last token was a name, or the dot right after one: what follows is no number.
     qualifies: Qualifies,
     spaced: bool,
@@ -45,12 +44,12 @@ enum Qualifies {
 }
 
 impl<'a> Tokens<'a> {
-    /// Tokens of `sql`; `plain_backslash` if a backslash in quotes is a byte like any other.
-    pub fn new(sql: &'a [u8], plain_backslash: bool) -> Self {
+    /// Tokens of `sql`, as a session reads it.
+    pub fn new(sql: &'a [u8], quoting: Quoting) -> Self {
         Self {
             length: sql.len(),
             rest: sql,
-            plain_backslash,
+            quoting,
             qualifies: Qualifies::No,
             spaced: false,
             number: false,
@@ -70,7 +69,7 @@ impl<'a> Tokens<'a> {
     pub fn is_number(&self) -> bool {
         self.number
     }
-    /// The quote at both ends of the last token, a text; `None` if it has no end.
+    /// The quote at both ends of the last token, a text or a quoted name; `None` if it has no end.
     pub fn quote(&self) -> Option<u8> {
         self.quote
     }
@@ -96,7 +95,7 @@ impl<'a> Tokens<'a> {
     }
     /// Takes a quoted piece whose opening quote was taken already; a doubled quote stands for itself.
     fn take_quoted(&mut self, quote: u8) -> &'a [u8] {
-        let inside = self.take(quoted_length(self.rest, quote, self.plain_backslash));
+        let inside = self.take(self.quoting.length(self.rest, quote));
         self.quote = (!self.take(1).is_empty()).then_some(quote);
         inside
     }
@@ -141,7 +140,10 @@ impl<'a> Tokens<'a> {
     /// A word or a number that begins with `first`.
     #[inline]
     fn word(&mut self, first: u8) -> Token<'a> {
-        let mut length = self.length_while(1, is_word);
+        let mut length = match self.quoting.characters.are_wide() {
+            true => self.wide_word(),
+            false => self.length_while(1, is_word),
+        };
         if first.is_ascii_digit() && (self.qualifies != Qualifies::Dot || self.spaced) {
             let fraction = match (self.rest.get(..length), self.rest.get(length)) {
                 (Some(word), Some(b'.')) if word.iter().all(u8::is_ascii_digit) => length,
@@ -156,6 +158,16 @@ impl<'a> Tokens<'a> {
         }
         self.qualifies = if self.number { Qualifies::No } else { Qualifies::Name };
         Token::Word(self.take(length))
+    }
+    /// Length of a word in which bytes of characters may look like symbols.
+    fn wide_word(&self) -> usize {
+        let mut length = 0;
+        while let Some(rest) =
+            self.rest.get(length..).filter(|rest| rest.first().is_some_and(|&byte| is_word(byte)))
+        {
+            length += self.quoting.characters.length(rest);
+        }
+        length
     }
     /// Takes a quoted text that the word of `length` bytes introduces.
     fn introduced(&mut self, length: usize) -> Option<&'a [u8]> {
@@ -222,21 +234,6 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Where the quote is that ends what `bytes` begin with, the opening quote before them; their length if there is none.
-pub fn quoted_length(bytes: &[u8], quote: u8, plain_backslash: bool) -> usize {
-    // Where a backslash is a byte like any other, the quote alone is looked for.
-    let escape = if quote == b'`' || plain_backslash { quote } else { b'\\' };
-    let mut at = 0;
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(quote, escape, rest)) {
-        at += found;
-        if bytes.get(at) == Some(&quote) && bytes.get(at + 1) != Some(&quote) {
-            return at;
-        }
-        at += 2;
-    }
-    bytes.len()
-}
-
 /// Whether a byte may be part of a word.
 #[inline]
 pub fn is_word(byte: u8) -> bool {
@@ -281,16 +278,15 @@ impl<'a> Iterator for Tokens<'a> {
                 self.take(1);
                 Token::UserVariable
             }
-            [quote @ (b'\'' | b'"'), ..] => {
+            [quote @ (b'\'' | b'"' | b'`'), ..] => {
                 let quote = *quote;
                 self.take(1);
-                Token::Text(self.take_quoted(quote))
-            }
-            [b'`', ..] => {
-                self.take(1);
-                let name = self.take_quoted(b'`');
-                self.qualifies = Qualifies::Name;
-                return Some(Token::Name(name));
+                let inside = self.take_quoted(quote);
+                if self.quoting.is_for_names(quote) {
+                    self.qualifies = Qualifies::Name;
+                    return Some(Token::Name(inside));
+                }
+                Token::Text(inside)
             }
             _ => return Some(self.symbol(first)),
         };
@@ -302,10 +298,11 @@ impl<'a> Iterator for Tokens<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quoting::Characters;
     use proptest::prelude::*;
 
     fn tokens(sql: &str) -> Vec<Token<'_>> {
-        Tokens::new(sql.as_bytes(), false).collect()
+        Tokens::new(sql.as_bytes(), Quoting::default()).collect()
     }
 
     #[test]
@@ -331,7 +328,7 @@ mod tests {
     #[test]
     fn numbers_are_words_of_their_own() {
         let numbers = |sql: &'static str| {
-            let mut tokens = Tokens::new(sql.as_bytes(), false);
+            let mut tokens = Tokens::new(sql.as_bytes(), Quoting::default());
             let mut found = Vec::new();
             while let Some(token) = tokens.next() {
                 if let (Token::Word(word), true) = (token, tokens.is_number()) {
@@ -351,14 +348,40 @@ mod tests {
     #[test]
     fn a_plain_backslash_does_not_hide_the_quote_that_ends_a_text() {
         let sql = br"'\' , @x";
-        assert!(Tokens::new(sql, true).any(|token| token == Token::UserVariable));
-        assert!(!Tokens::new(sql, false).any(|token| token == Token::UserVariable));
+        let plain = Quoting { plain_backslash: true, ..Quoting::default() };
+        assert!(Tokens::new(sql, plain).any(|token| token == Token::UserVariable));
+        assert!(!Tokens::new(sql, Quoting::default()).any(|token| token == Token::UserVariable));
+    }
+
+    #[test]
+    fn words_of_wide_characters_hide_their_second_bytes() {
+        let gbk = Quoting { characters: Characters::of("gbk"), ..Quoting::default() };
+        let found: Vec<_> = Tokens::new(b"\xa8`\xa8@a \xa8'@'", gbk).collect();
+        assert_eq!(found, [Token::Word(b"\xa8`\xa8@a"), Token::Word(b"\xa8"), Token::Text(b"@")]);
+    }
+
+    #[test]
+    fn double_quotes_may_be_for_names() {
+        let ansi = Quoting { ansi_quotes: true, ..Quoting::default() };
+        assert_eq!(
+            Tokens::new(br#""a\" 'b\'' "c""d".5"#, ansi).collect::<Vec<_>>(),
+            [
+                Token::Name(br"a\"),
+                Token::Text(br"b\'"),
+                Token::Name(br#"c""d"#),
+                Token::Symbol(b'.'),
+                Token::Word(b"5"),
+            ]
+        );
     }
 
     proptest! {
         #[test]
-        fn any_bytes_end(bytes in proptest::collection::vec(any::<u8>(), 0..64), plain: bool) {
-            prop_assert!(Tokens::new(&bytes, plain).count() <= bytes.len());
+        fn any_bytes_end(
+            bytes in proptest::collection::vec(any::<u8>(), 0..64),
+            quoting in crate::quoting::tests::any_quoting(),
+        ) {
+            prop_assert!(Tokens::new(&bytes, quoting).count() <= bytes.len());
         }
     }
 }

@@ -6,6 +6,7 @@ mod writer;
 pub use admin::variables::QueryDigests as Options;
 pub use writer::Writer;
 
+use crate::quoting::Quoting;
 use crate::tokens::Tokens;
 use twox_hash::XxHash3_64;
 
@@ -25,10 +26,9 @@ impl Digest {
     }
 }
 
-/// Writes the digest text of a statement in place of what `out` holds. `plain_backslash`: the session's status has
-/// NO_BACKSLASH_ESCAPES.
-pub fn write(sql: &[u8], plain_backslash: bool, options: &Options, out: &mut Vec<u8>) {
-    let mut tokens = Tokens::new(sql, plain_backslash);
+/// Writes the digest text of a statement, as its session reads it, in place of what `out` holds.
+pub fn write(sql: &[u8], quoting: Quoting, options: &Options, out: &mut Vec<u8>) {
+    let mut tokens = Tokens::new(sql, quoting);
     let mut writer = Writer::new(options, out);
     while let Some(token) = tokens.next() {
         if !writer.token(token, &tokens) {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn with(sql: &[u8], options: &Options) -> Vec<u8> {
     let mut out = Vec::new();
-    write(sql, false, options, &mut out);
+    write(sql, Quoting::default(), options, &mut out);
     out
 }
 
@@ -92,8 +92,17 @@ fn kept_comments_end_lists_and_are_never_last() {
 #[test]
 fn a_plain_backslash_ends_no_text_early() {
     let mut out = Vec::new();
-    write(br"SELECT '\', a", true, &Options::default(), &mut out);
+    let plain = Quoting { plain_backslash: true, ..Quoting::default() };
+    write(br"SELECT '\', a", plain, &Options::default(), &mut out);
     assert_eq!(out, b"SELECT ?,a");
+}
+
+#[test]
+fn double_quotes_are_read_alike_under_each_sql_mode() {
+    let mut out = Vec::new();
+    let ansi = Quoting { ansi_quotes: true, ..Quoting::default() };
+    write(br#"SELECT "a", 'b' FROM "t""#, ansi, &Options::default(), &mut out);
+    assert_eq!(String::from_utf8_lossy(&out), "SELECT ?,? FROM ?");
 }
 
 #[test]

@@ -87,6 +87,8 @@ impl<'a, 'o> Writer<'a, 'o> {
                 self.previous = Previous::Word(word);
             }
             Token::Word(_) | Token::Text(_) | Token::Symbol(b'?') => self.literal(spaced),
+            // A name under ANSI_QUOTES, but a digest is the same under each sql_mode.
+            Token::Name(_) if tokens.quote() == Some(b'"') => self.literal(spaced),
             Token::Symbol(sign @ (b'-' | b'+')) if self.may_be_signed() => self.sign(spaced, sign),
             Token::Symbol(b',') => self.comma(),
             Token::Symbol(b'(') => self.open(spaced),

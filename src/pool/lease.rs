@@ -15,7 +15,7 @@ use admin::Variables;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Instant;
-use wire::backend::{AUTOCOMMITS, Backend, OWN_ANSWER, Request};
+use wire::backend::{Backend, NEW_SESSION, OWN_ANSWER, Request};
 use wire::tracker::{Notices, Prepared};
 use wire::{Command, UTF8MB4_GENERAL_CI, WireError};
 
@@ -272,14 +272,14 @@ impl<'a> Lease<'a> {
         let mut requests: Vec<Request<'_>> = vec![(Command::COM_RESET_CONNECTION, b"")];
         requests.extend(init_connect.iter().map(|sql| (Command::COM_QUERY, sql.as_bytes())));
         if let Some(track) = &track {
-            requests.extend([track, AUTOCOMMITS].map(|sql| (Command::COM_QUERY, sql.as_bytes())));
+            requests.extend([track, NEW_SESSION].map(|sql| (Command::COM_QUERY, sql.as_bytes())));
         }
         requests.push((Command::COM_QUERY, login.as_bytes()));
         requests.extend(fresh.schema.iter().map(|schema| (Command::COM_INIT_DB, schema.as_bytes())));
         statements.clear();
         shared.work.sent_all(&requests);
         for answer in transport.exchange(&requests, OWN_ANSWER, deadline)? {
-            transport.note_autocommit(&answer?);
+            transport.note_new_session(&answer?);
         }
         *profile = Arc::new(fresh);
         self.connection.touched = None;

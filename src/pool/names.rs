@@ -1,5 +1,6 @@
 //! Character sets and collations as SET NAMES takes them.
 
+use crate::quoting::Characters;
 use mysql_common::collations::{Collation, CollationId};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,6 +23,13 @@ impl Names {
         match self {
             Self::Set(text) => Cow::Borrowed(text),
             Self::Login(id) => Cow::Owned(login_names(*id, server)),
+        }
+    }
+    /// The characters of texts in them. A server's default is taken for one of plain characters.
+    pub fn characters(&self) -> Characters {
+        match self {
+            Self::Login(id) => Characters::of(Collation::resolve(CollationId::from(*id)).charset()),
+            Self::Set(text) => Characters::of(text),
         }
     }
 }

@@ -4,11 +4,13 @@ use super::identity::Identity;
 use super::names::{Names, Server};
 use super::server_pool::SlotId;
 use super::variables::{CHARACTER_SETS, OF_TEXTS, twin};
+use crate::quoting::{Characters, Quoting};
 use std::sync::Arc;
 use std::time::Instant;
 use wire::Command;
+use wire::SqlMode;
 use wire::WireError;
-use wire::backend::{Backend, OWN_ANSWER, Request};
+use wire::backend::{Backend, NEW_SESSION, OWN_ANSWER, Request};
 
 /// The sql_mode of a login with CLIENT_IGNORE_SPACE.
 const SQL_MODE_IGNORING_SPACE: &str = "CONCAT(@@GLOBAL.sql_mode,',IGNORE_SPACE')";
@@ -21,13 +23,18 @@ pub struct Profile {
     names: Names,
     // Names and values as SET takes them, in the order of the names. Those of character sets differ from `names`.
     variables: Vec<(Arc<str>, Arc<str>)>,
+    // What follows from these for the reading of quotes.
+    sql_mode: Option<SqlMode>,
+    characters: Characters,
 }
 
 impl Profile {
     /// That of a session that has logged in and set nothing yet.
     pub fn login(schema: Option<&str>, collation: u16) -> Self {
         let schema = schema.filter(|name| !name.is_empty()).map(Arc::from);
-        Self { schema, names: Names::Login(collation), variables: Vec::new() }
+        let names = Names::Login(collation);
+        let characters = names.characters();
+        Self { schema, names, variables: Vec::new(), sql_mode: None, characters }
     }
     /// The state of a fresh login, but for the schema, which no reset takes away.
     pub fn after_reset(&self, collation: u16) -> Self {
@@ -48,6 +55,7 @@ impl Profile {
     pub fn after_refused_change(&self) -> Self {
         let mut left = self.clone();
         left.variables.retain(|(name, _)| CHARACTER_SETS.contains(&&**name));
+        left.note_quoting();
         left
     }
     /// The same in another schema.
@@ -67,7 +75,20 @@ impl Profile {
         for (name, value) in &other.of_texts().variables {
             changed.set(name, value);
         }
+        changed.note_quoting();
         changed
+    }
+    /// How quotes are read in its statements, where a session that has not set its sql_mode has `default`.
+    pub fn quoting(&self, default: SqlMode) -> Quoting {
+        let SqlMode { ansi_quotes, no_backslash_escapes } = self.sql_mode.unwrap_or(default);
+        Quoting { plain_backslash: no_backslash_escapes, ansi_quotes, characters: self.characters }
+    }
+    fn note_quoting(&mut self) {
+        self.sql_mode = self.get("sql_mode").filter(|mode| mode.starts_with('\'')).map(SqlMode::read);
+        self.characters = match self.get("character_set_client") {
+            Some(name) => Characters::of(name.trim_matches('\'')),
+            None => self.names.characters(),
+        };
     }
     /// The collation id of a login that needs no SET NAMES any more; `None` where the handshake cannot say it.
     pub fn login_collation(&self) -> Option<u16> {
@@ -85,6 +106,7 @@ impl Profile {
     pub fn set_names(&mut self, text: &str) {
         self.names = Names::Set(Arc::from(text));
         self.variables.retain(|(name, _)| !CHARACTER_SETS.contains(&&**name));
+        self.note_quoting();
     }
     /// A variable has a value now, written as SET takes it.
     pub fn set(&mut self, name: &str, literal: &str) {
@@ -101,11 +123,13 @@ impl Profile {
             }
             Err(at) => self.variables.insert(at, (name.into(), literal.into())),
         }
+        self.note_quoting();
     }
     /// A variable has the value of a login again.
     pub fn unset(&mut self, name: &str) {
         let names = [Some(name), twin(name)];
         self.variables.retain(|(known, _)| !names.contains(&Some(&**known)));
+        self.note_quoting();
     }
     /// The value of a variable that was set.
     pub fn get(&self, name: &str) -> Option<&str> {
@@ -165,7 +189,12 @@ impl Profile {
     pub fn begin(&self, sql: &str, backend: &mut Backend, deadline: Instant) -> Result<(), WireError> {
         backend.query(sql, OWN_ANSWER, deadline)?;
         let login = self.login_statement(backend);
-        backend.query(&login, OWN_ANSWER, deadline).map(drop)
+        backend.query(&login, OWN_ANSWER, deadline)?;
+        if backend.tracking.is_some() {
+            let new = backend.query(NEW_SESSION, OWN_ANSWER, deadline)?;
+            backend.note_new_session(&new);
+        }
+        Ok(())
     }
     /// Whether something was set that is not in `wanted`.
     pub fn sets_beyond(&self, wanted: &Self) -> bool {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 use wire::backend::Backend;
 use wire::tracker::Prepared;
-use wire::{Command, WireError};
+use wire::{Command, SqlMode, WireError};
 
 /// The table of texts is searched for texts that are gone when it has grown to this, or to twice what was left last time.
 const FIRST_SWEEP: usize = 64;
@@ -50,7 +50,7 @@ impl StatementText {
     /// A row of stats_mysql_prepared_statements_info.
     fn row(&self, sessions: usize, connections: usize, options: &Options) -> Vec<Value> {
         let mut digest = Vec::new();
-        digest::write(&self.sql, false, options, &mut digest);
+        digest::write(&self.sql, self.profile.quoting(SqlMode::default()), options, &mut digest);
         let schema = self.profile.schema.as_deref().unwrap_or_default();
         let [parameters, columns] = &self.shape;
         vec![
@@ -202,6 +202,7 @@ impl Connection<Backend> {
 mod tests {
     use super::*;
     use crate::pool::statement_cache::StatementCache;
+    use crate::quoting::Quoting;
 
     #[test]
     fn sessions_share_a_text_and_not_its_namesakes() {
@@ -238,7 +239,7 @@ mod tests {
         }
         let options = Options::default();
         let mut digest = Vec::new();
-        digest::write(b"SELECT 7, 8", false, &options, &mut digest);
+        digest::write(b"SELECT 7, 8", Quoting::default(), &options, &mut digest);
         let text = |text: &str| Value::Text(text.to_owned());
         let digest = text(&digest::show(digest::hash(&digest)));
         let numbers = [2, 3, 2, 1].map(Value::Int);

@@ -15,8 +15,8 @@ pub struct Parked<'a> {
 
 impl<'a> Session<'a> {
     /// Gives up or puts aside a connection of another hostgroup than the next statement's, if the session may part with it.
-    /// A transaction whose user is not transaction_persistent is put aside for that one statement. Without multiplexing the
-    /// session keeps a connection to each hostgroup that it uses.
+    /// A transaction whose user is not transaction_persistent is put aside for that one statement. Without multiplexing, or once
+    /// it has called a stored function, the session keeps a connection to each hostgroup that it uses.
     pub(super) fn lease_for(&mut self, hostgroup: HostgroupId) {
         let elsewhere = self.lease.as_ref().is_some_and(|lease| lease.hostgroup() != hostgroup);
         if !elsewhere || self.hold.reasons.leave_something() {
@@ -29,7 +29,7 @@ impl<'a> Session<'a> {
                 self.parked = parked.map(Box::new);
                 self.status.remove(TRANSACTION);
             }
-        } else if self.hold.reasons.contains(Reason::MultiplexingOff) {
+        } else if self.hold.reasons.contains(Reason::MultiplexingOff) || self.called_functions {
             self.hold = Hold::default();
             self.kept.extend(self.lease.take());
         } else {

@@ -10,6 +10,7 @@ use super::hold::Reason;
 use super::routines::{Calls, calls};
 use super::settings::Setting;
 use super::tokens::{Token, Tokens};
+use crate::quoting::Quoting;
 use words::{LONGEST_VERB, Verb, meaning, upper, verb};
 
 /// What is left on the connection once a statement has run.
@@ -96,26 +97,26 @@ impl From<Effect> for Statement {
     }
 }
 
-/// Judges the text of a COM_QUERY. `plain_backslash`: the session's status has NO_BACKSLASH_ESCAPES.
-pub fn classify(sql: &[u8], plain_backslash: bool) -> Statement {
-    classify_with(sql, plain_backslash, |_, _| {})
+/// Judges the text of a COM_QUERY, as its session reads it.
+pub fn classify(sql: &[u8], quoting: Quoting) -> Statement {
+    classify_with(sql, quoting, |_, _| {})
 }
 
 /// The same, with `also` called for each token, so that one pass over the text serves two.
 pub fn classify_with<'a>(
     sql: &'a [u8],
-    plain_backslash: bool,
+    quoting: Quoting,
     mut also: impl FnMut(Token<'a>, &Tokens<'a>),
 ) -> Statement {
     let mut scan = Scan::default();
-    let mut tokens = Tokens::new(sql, plain_backslash);
+    let mut tokens = Tokens::new(sql, quoting);
     while let Some(token) = tokens.next() {
         scan.token(token);
         also(token, &tokens);
     }
     let kind = scan.kind();
     Statement {
-        effect: scan.effect(sql, plain_backslash),
+        effect: scan.effect(sql, quoting),
         kind,
         statements: scan.parts,
         about_proxy: scan.found.about_proxy || matches!(kind, Kind::Kill | Kind::Show),
@@ -126,7 +127,7 @@ pub fn classify_with<'a>(
 
 /// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
 pub fn only_count(sql: &[u8]) -> Option<(Count, String)> {
-    let tokens: Vec<_> = Tokens::new(sql, false).take(6).collect();
+    let tokens: Vec<_> = Tokens::new(sql, Quoting::default()).take(6).collect();
     let [Token::Word(select), Token::Word(name), Token::Symbol(b'('), Token::Symbol(b')'), end @ ..] =
         tokens.as_slice()
     else {
@@ -170,6 +171,8 @@ struct Scan<'a> {
     locks_rows: bool,
     /// The last token: a word, or one of [`DOT`] and [`NAME`], or nothing for others.
     previous: &'a [u8],
+    /// If it is a quoted name with none before it, what is in the quotes.
+    quoted: &'a [u8],
     /// What a name before a parenthesis is, so far.
     named: Named,
     hold: Option<Reason>,
@@ -215,11 +218,19 @@ impl<'a> Scan<'a> {
             Token::Word(word) if self.verb == Verb::None => self.begin(word),
             Token::Word(word) => self.word(word),
             Token::UserVariable => self.hold(Reason::UserVariable),
-            Token::ExecutedComment => self.hold(Reason::State),
+            Token::ExecutedComment => {
+                self.hold(Reason::State);
+                // A KILL may be in it.
+                self.found.about_proxy = true;
+            }
             _ if self.verb == Verb::None => self.hold(Reason::State),
             Token::Symbol(b'(') => self.parenthesis(),
             Token::Symbol(b'.') => self.previous = DOT,
-            Token::Name(_) | Token::Text(_) => self.previous = NAME,
+            Token::Name(name) => {
+                self.quoted = if self.previous == DOT { b"" } else { name };
+                self.previous = NAME;
+            }
+            Token::Text(_) => (self.previous, self.quoted) = (NAME, b""),
             _ => self.previous = b"",
         }
     }
@@ -232,6 +243,20 @@ impl<'a> Scan<'a> {
         }
         if function && !name.is_empty() {
             self.found.calls |= calls(name);
+            if name == NAME {
+                self.quoted_function();
+            }
+        }
+    }
+    /// A server's own functions can be called by a quoted name, too.
+    fn quoted_function(&mut self) {
+        match meaning(self.quoted) {
+            b"GET_LOCK" => self.hold(Reason::NamedLock),
+            b"RELEASE_ALL_LOCKS" => self.release = Some(Reason::NamedLock),
+            b"NEXTVAL" | b"LASTVAL" => self.hold(Reason::State),
+            b"ROW_COUNT" | b"FOUND_ROWS" => self.found.reads_counts = true,
+            b"LAST_INSERT_ID" => (self.found.reads_insert_id, self.since_insert_id) = (true, 2),
+            _ => {}
         }
     }
     fn hold(&mut self, reason: Reason) {
@@ -324,7 +349,7 @@ impl<'a> Scan<'a> {
             b"VERSION" | b"VERSION_COMMENT" | b"CONNECTION_ID" | b"USER" => self.found.about_proxy = true,
             _ => {}
         }
-        self.previous = if self.previous == DOT { NAME } else { word };
+        (self.previous, self.quoted) = (if self.previous == DOT { NAME } else { word }, b"");
     }
     fn kind(&self) -> Kind {
         let [first, second] = self.names;
@@ -334,14 +359,14 @@ impl<'a> Scan<'a> {
             kind => kind,
         }
     }
-    fn effect(&self, sql: &[u8], plain_backslash: bool) -> Effect {
+    fn effect(&self, sql: &[u8], quoting: Quoting) -> Effect {
         match (self.hold, self.first) {
             (Some(reason), _) => Effect::Hold(reason),
             (None, Verb::Use) if self.parts == 1 => {
-                use_name(sql, plain_backslash).map_or(Effect::Hold(Reason::State), Effect::Use)
+                use_name(sql, quoting).map_or(Effect::Hold(Reason::State), Effect::Use)
             }
             (None, Verb::Set) if self.parts == 1 => {
-                Setting::parse(sql, plain_backslash).map_or(Effect::Hold(Reason::State), Effect::Set)
+                Setting::parse(sql, quoting).map_or(Effect::Hold(Reason::State), Effect::Set)
             }
             (None, Verb::Use | Verb::Set) => Effect::Hold(Reason::State),
             _ => match self.release {
@@ -354,11 +379,15 @@ impl<'a> Scan<'a> {
 }
 
 /// The schema that a USE statement names.
-fn use_name(sql: &[u8], plain_backslash: bool) -> Option<String> {
-    let mut tokens = Tokens::new(sql, plain_backslash).skip(1);
+fn use_name(sql: &[u8], quoting: Quoting) -> Option<String> {
+    let mut tokens = Tokens::new(sql, quoting);
+    tokens.next()?;
     let name = match tokens.next()? {
         Token::Word(name) => String::from_utf8(name.to_vec()).ok()?,
-        Token::Name(name) => String::from_utf8(name.to_vec()).ok()?.replace("``", "`"),
+        Token::Name(name) => {
+            let quote = char::from(tokens.quote()?);
+            String::from_utf8(name.to_vec()).ok()?.replace(&format!("{quote}{quote}"), &quote.to_string())
+        }
         _ => return None,
     };
     tokens.all(|token| token == Token::Symbol(b';')).then_some(name)

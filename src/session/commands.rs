@@ -201,6 +201,7 @@ impl Commands {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quoting::Quoting;
     use crate::session::classify::classify;
 
     #[test]
@@ -231,7 +232,7 @@ mod tests {
             ("frobnicate", "UNKNOWN"),
             ("'text'", "UNKNOWN"),
         ] {
-            let kind = classify(sql.as_bytes(), false).kind;
+            let kind = classify(sql.as_bytes(), Quoting::default()).kind;
             assert_eq!(NAMES.get(kind as usize), Some(&expected), "{sql}");
         }
         assert!(NAMES.is_sorted());

@@ -5,12 +5,12 @@ use super::counts::Counts;
 use super::hold::Reason;
 use super::kill::{Kill, not_preparable};
 use super::local::{self, Answer};
-use super::state::{Message, Pending, Role, Session, Step};
+use super::state::{Message, Pending, Role, Session, Step, status_of};
 use std::sync::Arc;
 use wire::attributes;
 use wire::channel::RawCommand;
 use wire::tracker::ResponseTracker;
-use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+use wire::{CapabilityFlags, Command, SqlError, WireError};
 
 impl Session<'_> {
     /// Handles one command up to its answer.
@@ -35,7 +35,7 @@ impl Session<'_> {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
                 Err(_) => Effect::Hold(Reason::State).into(),
             },
-            Command::COM_STMT_PREPARE if Kill::is_verb_of(argument, self.plain_backslash()) => {
+            Command::COM_STMT_PREPARE if Kill::is_verb_of(argument, || self.version_at_hand()) => {
                 return Step::Answer(Answer::Error(not_preparable()));
             }
             Command::COM_STMT_PREPARE => return self.prepare(command),
@@ -69,7 +69,8 @@ impl Session<'_> {
         if let Some(answer) = local.or_else(|| self.answer_asked(sql)) {
             return Some(Step::Answer(answer));
         }
-        let kill = Kill::parse(sql, self.plain_backslash(), self.id)?;
+        let (own, version) = (self.id, || self.version_at_hand());
+        let kill = Kill::parse(sql, version, own)?;
         Some(self.kill(kill))
     }
     /// The answer to a statement that needs no server, or may not have one.
@@ -171,8 +172,9 @@ impl Session<'_> {
         self.want.session = next_session(self.want.session);
         self.counts = Counts::default();
         self.unseen = None;
-        self.status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+        self.status = status_of(self.sql_mode);
         self.insert_id = 0;
+        self.called_functions = false;
         self.statements.clear();
         self.route.restart();
     }

@@ -30,6 +30,9 @@ pub enum Reason {
     Cursor,
     /// Parameters sent in pieces, before their statement is executed.
     LongData,
+    /// A function that the server does not have itself, which may have set user variables. They are worth the connection, but not an
+    /// error where it is lost.
+    StoredFunction,
     /// Something else that lives and dies with the connection, or may.
     State,
     /// mysql-multiplexing is off.
@@ -41,7 +44,7 @@ pub enum Reason {
 use Reason::*;
 
 /// Every reason, in the order of its number, and what the process list says of it.
-const TEXTS: [(Reason, &str); 15] = [
+const TEXTS: [(Reason, &str); 16] = [
     (Xa, "XA transaction"),
     (NextTransaction, "SET TRANSACTION"),
     (UserVariable, "user variables"),
@@ -54,6 +57,7 @@ const TEXTS: [(Reason, &str); 15] = [
     (Procedure, "stored procedure"),
     (Cursor, "open cursor"),
     (LongData, "long data"),
+    (StoredFunction, "stored function"),
     (State, "session state"),
     (MultiplexingOff, "multiplexing off"),
     (FastForward, "fast_forward"),
@@ -80,11 +84,12 @@ impl Reasons {
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
-    /// Whether something is left on the connection that would be lost with it, and that another session would find: it is reset
+    /// Whether something is left on the connection that must not be lost with it, and that another session would find: it is reset
     /// before one gets it.
     pub fn leave_something(self) -> bool {
         let mut left = self;
         left.remove(MultiplexingOff);
+        left.remove(StoredFunction);
         !left.is_empty()
     }
 }
@@ -202,9 +207,10 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_kept_by_configuration_alone_has_nothing_left_on_it() {
+    fn a_connection_kept_by_configuration_or_a_function_alone_has_nothing_left_on_it() {
         let mut reasons = Reasons::default();
         reasons.add(MultiplexingOff);
+        reasons.add(StoredFunction);
         assert!(!reasons.is_empty() && !reasons.leave_something());
         reasons.add(UserVariable);
         assert!(reasons.leave_something());

@@ -1,11 +1,14 @@
 //! KILL: connection ids that clients know are the proxy's, so that the proxy finds out whom they mean.
 
+use super::executed::executed;
 use super::local::Answer;
 use super::registry::Ending;
 use super::state::{Session, Step};
 use super::wording::Wording;
 use crate::pool::Target;
+use crate::quoting::Quoting;
 use crate::tokens::{Token, Tokens};
+use std::borrow::Cow;
 use wire::SqlError;
 use wire::version::{is_mariadb, is_mysql_9};
 
@@ -21,12 +24,16 @@ pub struct Kill {
 impl Kill {
     /// Reads `KILL [HARD|SOFT] [CONNECTION|QUERY] number`, where `CONNECTION_ID()` is the number `own`. `None`: another statement.
     /// Among them are those with another expression in the number's place, which means something to the server alone, and
-    /// MariaDB's KILL QUERY ID and KILL USER.
-    pub fn parse(sql: &[u8], plain_backslash: bool, own: u32) -> Option<Self> {
-        if !Self::is_verb_of(sql, plain_backslash) {
+    /// MariaDB's KILL QUERY ID and KILL USER. `version`: that of the server, which executes some comments.
+    pub fn parse(sql: &[u8], version: impl FnOnce() -> String, own: u32) -> Option<Self> {
+        if !may_begin(sql) {
             return None;
         }
-        let tokens = Tokens::new(sql, plain_backslash).skip(1);
+        let sql = text(sql, version);
+        let mut tokens = Tokens::new(&sql, Quoting::default());
+        if !begins(&mut tokens) {
+            return None;
+        }
         let mut tokens = tokens.filter(|token| *token != Token::Symbol(b';'));
         let mut word = || match tokens.next() {
             Some(Token::Word(word)) => Some(word),
@@ -49,17 +56,31 @@ impl Kill {
         tokens.next().is_none().then_some(Self { target, id })
     }
     /// Whether a statement begins with KILL. Prepared, it would mean the server's ids: it must not be.
-    pub fn is_verb_of(sql: &[u8], plain_backslash: bool) -> bool {
-        // Statements come by the million; nearly every one ends here.
-        let first = sql.iter().find(|byte| !byte.is_ascii_whitespace());
-        matches!(first, Some(b'k' | b'K' | b'/' | b'-' | b'#'))
-            && matches!(Tokens::new(sql, plain_backslash).next(), Some(Token::Word(word)) if is(word, "KILL"))
+    pub fn is_verb_of(sql: &[u8], version: impl FnOnce() -> String) -> bool {
+        may_begin(sql) && begins(&mut Tokens::new(&text(sql, version), Quoting::default()))
     }
     /// COM_PROCESS_KILL, unless its argument is malformed to a server of this kind.
     pub fn from_command(argument: &[u8], wording: Wording) -> Option<Self> {
         let id = u32::from_le_bytes(wording.padded(argument)?);
         Some(Self { target: Target::Connection, id: id.into() })
     }
+}
+
+/// Whether a statement may begin with KILL. Statements come by the million; nearly every one ends here.
+fn may_begin(sql: &[u8]) -> bool {
+    let first = sql.iter().find(|byte| !byte.is_ascii_whitespace());
+    matches!(first, Some(b'k' | b'K' | b'/' | b'-' | b'#'))
+}
+
+/// Whether the next token is KILL. No quotes stand before it, and none in a statement that is understood.
+fn begins(tokens: &mut Tokens<'_>) -> bool {
+    matches!(tokens.next(), Some(Token::Word(word)) if is(word, "KILL"))
+}
+
+/// A statement with what the server executes of comments.
+fn text(sql: &[u8], version: impl FnOnce() -> String) -> Cow<'_, [u8]> {
+    let comments = sql.contains(&b'!');
+    if comments { executed(sql, &version()) } else { Cow::Borrowed(sql) }
 }
 
 fn is(word: &[u8], keyword: &str) -> bool {
@@ -128,6 +149,10 @@ impl Session<'_> {
 mod tests {
     use super::*;
 
+    fn version() -> String {
+        "9.7.0".to_owned()
+    }
+
     #[test]
     fn statements_that_name_a_connection_are_understood() {
         for (sql, target, id) in [
@@ -136,12 +161,15 @@ mod tests {
             ("  Kill Query 7 ", Target::Query, 7),
             ("/* app */ KILL /* x */ QUERY 7 -- end", Target::Query, 7),
             ("KILL HARD QUERY 8", Target::Query, 8),
+            ("/*! KILL 9 */", Target::Connection, 9),
+            ("/*!50000KILL*/ /*!50000 QUERY */ 9;", Target::Query, 9),
+            ("/*!99999 x */ KILL 9", Target::Connection, 9),
             ("KILL SOFT 8", Target::Connection, 8),
             ("KILL 18446744073709551615", Target::Connection, u64::MAX),
             ("KILL CONNECTION_ID()", Target::Connection, 3),
             ("kill query connection_id ( );", Target::Query, 3),
         ] {
-            assert_eq!(Kill::parse(sql.as_bytes(), false, 3), Some(Kill { target, id }), "{sql}");
+            assert_eq!(Kill::parse(sql.as_bytes(), version, 3), Some(Kill { target, id }), "{sql}");
         }
     }
 
@@ -162,18 +190,21 @@ mod tests {
             "killing 5",
             "SELECT 'KILL 5'",
             "-- KILL 5",
+            "/*!99999 KILL 5 */",
+            "/*M! KILL 5 */",
+            "KILL /*! 5 + */ 1",
         ] {
-            assert_eq!(Kill::parse(sql.as_bytes(), false, 3), None, "{sql}");
+            assert_eq!(Kill::parse(sql.as_bytes(), version, 3), None, "{sql}");
         }
     }
 
     #[test]
     fn what_must_not_be_prepared_is_known_by_its_verb() {
-        for sql in ["KILL ?", "kill query ?", "/* x */ KILL CONNECTION_ID()"] {
-            assert!(Kill::is_verb_of(sql.as_bytes(), false), "{sql}");
+        for sql in ["KILL ?", "kill query ?", "/* x */ KILL CONNECTION_ID()", "/*!50000 KILL*/ ?"] {
+            assert!(Kill::is_verb_of(sql.as_bytes(), version), "{sql}");
         }
         for sql in ["", "SELECT 'KILL'", "killer", "/* KILL */ SELECT 1"] {
-            assert!(!Kill::is_verb_of(sql.as_bytes(), false), "{sql}");
+            assert!(!Kill::is_verb_of(sql.as_bytes(), version), "{sql}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::classify::Statement;
 use crate::digest::Digest;
+use crate::quoting::Quoting;
 use crate::template::{Template, key};
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ const SELDOM: usize = 16;
 pub struct Reading {
     /// Version of the variables.
     pub version: u64,
-    /// The session's status has NO_BACKSLASH_ESCAPES.
-    pub plain_backslash: bool,
+    /// How quotes are read.
+    pub quoting: Quoting,
     /// A digest is made.
     pub digests: bool,
     /// As many bytes are read for the digest: that of a longer statement is of its beginning.
@@ -60,8 +61,7 @@ impl KnownStatements {
             return None;
         }
         let set = self.set(sql)?.read();
-        let fits =
-            |known: &&Known| known.reading == reading && known.template.fits(sql, reading.plain_backslash);
+        let fits = |known: &&Known| known.reading == reading && known.template.fits(sql, reading.quoting);
         let known = set.iter().find(fits)?;
         Some((known.statement.clone(), known.digest.clone()))
     }

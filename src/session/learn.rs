@@ -67,6 +67,15 @@ impl Session<'_> {
         }
         self.profile_in_force();
     }
+    /// Takes note of what decides how quotes are read, where something else than a SET statement has set it. The session keeps its
+    /// connection, so nothing need be remembered for another.
+    pub(super) fn learn_quoting(&mut self, outcome: &Outcome) {
+        let decides = |name: &str| matches!(name, "sql_mode" | "character_set_client");
+        for (name, value) in outcome.changes.variables.iter().filter(|(name, _)| decides(name)) {
+            self.remember(name, literal(name, value));
+        }
+        self.profile_in_force();
+    }
     /// Remembers the value of a variable, or keeps the connection if that cannot be had elsewhere.
     fn remember(&mut self, name: &str, value: Option<String>) {
         if self.lease.as_ref().is_some_and(|lease| lease.ignores(name)) {
@@ -136,7 +145,8 @@ mod tests {
             ("SET time_zone = '+01:00'", &[]),
         ] {
             let mut notices = silent.clone();
-            let effect = Setting::parse(sql.as_bytes(), false).map(Effect::Set).unwrap();
+            let effect =
+                Setting::parse(sql.as_bytes(), crate::quoting::Quoting::default()).map(Effect::Set).unwrap();
             let before = heed(&mut notices, &effect);
             let mut expected = silent.clone();
             heeded.iter().for_each(|name| expected.set_by_client(name));

@@ -47,17 +47,18 @@ impl Session<'_> {
             return true;
         };
         let argument = command.head.get(1..).unwrap_or_default();
-        let plain_backslash = self.plain_backslash();
+        let quoting = self.quoting();
         match role {
             _ if kind == Kind::Load => true,
             Role::Execute(statement) => {
                 // Behind the statement's id, flags, and the number of executions.
                 let parameters = argument.get(9..).unwrap_or_default();
-                self.statements
-                    .text(*statement)
-                    .is_none_or(|text| may_name(id, text, parameters, plain_backslash))
+                self.statements.get(*statement).is_none_or(|open| {
+                    // What was sent in pieces is not at hand any more.
+                    open.long_data || may_name(id, open.text.sql(), parameters, quoting)
+                })
             }
-            _ => may_name(id, argument, b"", plain_backslash),
+            _ => may_name(id, argument, b"", quoting),
         }
     }
     /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.

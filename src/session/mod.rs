@@ -8,6 +8,7 @@ mod classify;
 mod commands;
 mod counts;
 mod dispatch;
+mod executed;
 mod forward;
 mod hold;
 mod hosts;
@@ -66,7 +67,7 @@ use wire::login::{Login, ServerOptions, login};
 use wire::reply::Reply;
 use wire::service::{Accepted, refuse};
 use wire::socket::Socket;
-use wire::{CapabilityFlags, WireError};
+use wire::{CapabilityFlags, SqlMode, WireError};
 
 /// Longest pause between the pieces of one packet.
 const PARTIAL: Duration = Duration::from_secs(30);
@@ -86,6 +87,8 @@ pub struct Sessions {
     statistics: Arc<Statistics>,
     registry: Arc<Registry>,
     schemas: schema::KnownSchemas,
+    /// What the server that answered last gives new sessions.
+    sql_mode: Mutex<SqlMode>,
     started: Instant,
 }
 
@@ -100,6 +103,7 @@ impl Sessions {
             statistics,
             texts: StatementTexts::default(),
             known: known::KnownStatements::default(),
+            sql_mode: Mutex::default(),
             started: Instant::now(),
         }
     }

@@ -45,7 +45,7 @@ impl Session<'_> {
         };
         let Judged { mut statement, verdict, .. } = judged;
         let rewritten = verdict.text.map(|text| {
-            statement = classify(&text, self.plain_backslash());
+            statement = classify(&text, self.quoting());
             [&[Command::COM_STMT_PREPARE as u8], text.as_slice()].concat()
         });
         let sql = rewritten.as_deref().map_or(sql, |payload| payload.get(1..).unwrap_or_default());

@@ -3,6 +3,7 @@
 use super::classify::Statement;
 use super::commands::Kind;
 use super::state::Session;
+use crate::quoting::Quoting;
 use crate::tokens::{Token, Tokens};
 use wire::channel::Channel;
 use wire::{Command, attributes};
@@ -44,7 +45,7 @@ impl Session<'_> {
 /// Whether a statement is `SHOW [FULL] PROCESSLIST` and nothing else.
 fn is_process_list(sql: &[u8]) -> bool {
     let mut words = Vec::with_capacity(3);
-    for token in Tokens::new(sql, false).filter(|token| *token != Token::Symbol(b';')) {
+    for token in Tokens::new(sql, Quoting::default()).filter(|token| *token != Token::Symbol(b';')) {
         match token {
             Token::Word(word) if words.len() < 3 => words.push(word.to_ascii_uppercase()),
             _ => return false,

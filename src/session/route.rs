@@ -13,6 +13,7 @@ use crate::config::User;
 use crate::digest::statistics::{Key, Sample};
 use crate::digest::{Digest, Writer};
 use crate::hostgroups::HostgroupId;
+use crate::quoting::Quoting;
 use crate::rules::{Multiplex, Query, Verdict};
 use crate::template::{Gaps, Template};
 use std::net::{IpAddr, SocketAddr};
@@ -130,7 +131,7 @@ impl Session<'_> {
             return step;
         }
         let rewritten = verdict.text.map(|text| {
-            statement = classify(&text, self.plain_backslash());
+            statement = classify(&text, self.quoting());
             let front = command.head.get(..command.head.len() - sql.len()).unwrap_or_default();
             framed(&[front, &text].concat())
         });
@@ -141,14 +142,14 @@ impl Session<'_> {
     fn read(&self, sql: &[u8]) -> (Statement, Option<Arc<Digest>>) {
         let options = &self.variables.query_digests;
         let digests = self.route.active && (options.enabled || self.shared.config.rules().reads_digest());
-        let plain_backslash = self.plain_backslash();
+        let quoting = self.quoting();
         let version = self.variables.version();
-        let reading = Reading { version, plain_backslash, digests, longest: options.max_query_length };
+        let reading = Reading { version, quoting, digests, longest: options.max_query_length };
         let known = &self.shared.known;
         if let Some(found) = known.find(sql, reading) {
             return found;
         }
-        let gaps = known.wants(sql, reading).then(|| Gaps::new(sql, plain_backslash));
+        let gaps = known.wants(sql, reading).then(|| Gaps::new(sql, quoting));
         let (statement, digest, template) = self.read_whole(sql, digests, gaps);
         if let Some(template) = template.filter(|_| !statement.of_values) {
             let (statement, digest) = (statement.clone(), digest.clone());
@@ -165,7 +166,7 @@ impl Session<'_> {
     ) -> (Statement, Option<Arc<Digest>>, Option<Template>) {
         let mut text = Vec::new();
         let mut writer = digests.then(|| Writer::new(&self.variables.query_digests, &mut text));
-        let statement = classify_with(sql, self.plain_backslash(), |token, tokens| {
+        let statement = classify_with(sql, self.quoting(), |token, tokens| {
             if let Some(writer) = &mut writer {
                 writer.token(token, tokens);
             }
@@ -291,8 +292,10 @@ impl Session<'_> {
         let sample = Sample { ended, time, rows_affected, rows_sent };
         self.shared.statistics.count(&key, &digest.text, &sample);
     }
-    pub(super) fn plain_backslash(&self) -> bool {
-        self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES)
+    /// How the session's server reads quotes.
+    pub(super) fn quoting(&self) -> Quoting {
+        let plain_backslash = self.status.contains(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES);
+        Quoting { plain_backslash, ..self.want.profile.quoting(self.sql_mode) }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::tokens::{Token, Tokens};
 use crate::pool::{Profile, is_restorable, literal};
+use crate::quoting::Quoting;
 
 /// Longest text that is understood, in bytes.
 const MAX_TEXT: usize = 8192;
@@ -31,11 +32,11 @@ pub struct Setting {
 
 impl Setting {
     /// Reads a SET statement; `None` for one that may do more than assign variables.
-    pub fn parse(sql: &[u8], plain_backslash: bool) -> Option<Self> {
+    pub fn parse(sql: &[u8], quoting: Quoting) -> Option<Self> {
         if sql.len() > MAX_TEXT {
             return None;
         }
-        let mut tokens: Vec<_> = Tokens::new(sql, plain_backslash).collect();
+        let mut tokens: Vec<_> = Tokens::new(sql, quoting).collect();
         while tokens.last() == Some(&Token::Symbol(b';')) {
             tokens.pop();
         }
@@ -154,7 +155,7 @@ fn parse_assignment(tokens: &[Token<'_>]) -> Option<Option<Assignment>> {
 /// A character set and perhaps a collation, as SET NAMES takes them.
 fn parse_names(tokens: &[Token<'_>]) -> Option<String> {
     let name = |token: &Token<'_>| match token {
-        Token::Word(text) | Token::Text(text) => {
+        Token::Word(text) | Token::Text(text) | Token::Name(text) => {
             let plain = text.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
             plain.then(|| String::from_utf8_lossy(text).to_ascii_lowercase())
         }
@@ -181,7 +182,9 @@ fn parse_variable(tokens: &[Token<'_>]) -> Option<Assignment> {
         [] => return None,
         [Token::Word(word)] if word.eq_ignore_ascii_case(b"DEFAULT") => Some("DEFAULT".to_owned()),
         [Token::Word(word)] if word.eq_ignore_ascii_case(b"NULL") => Some("NULL".to_owned()),
-        [Token::Word(bytes) | Token::Text(bytes)] => text(bytes).and_then(|value| literal(&name, &value)),
+        [Token::Word(bytes) | Token::Text(bytes) | Token::Name(bytes)] => {
+            text(bytes).and_then(|value| literal(&name, &value))
+        }
         _ => None,
     };
     Some(Assignment::Variable(name, constant))
@@ -193,7 +196,7 @@ mod tests {
     use Assignment::*;
 
     fn parse(sql: &str) -> Option<Vec<Assignment>> {
-        Setting::parse(sql.as_bytes(), false).map(|setting| setting.assignments)
+        Setting::parse(sql.as_bytes(), Quoting::default()).map(|setting| setting.assignments)
     }
     fn variable(name: &str, value: Option<&str>) -> Assignment {
         Variable(name.to_owned(), value.map(str::to_owned))
@@ -259,7 +262,7 @@ mod tests {
 
     #[test]
     fn autocommit_on_and_constants_are_recognised() {
-        let setting = |sql: &str| Setting::parse(sql.as_bytes(), false).unwrap();
+        let setting = |sql: &str| Setting::parse(sql.as_bytes(), Quoting::default()).unwrap();
         for sql in ["SET autocommit=1", "set @@session.autocommit = ON", "SET AUTOCOMMIT = 'on'"] {
             assert!(setting(sql).is_autocommit_on(), "{sql}");
         }

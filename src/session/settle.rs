@@ -111,7 +111,11 @@ impl Session<'_> {
             self.shared.registry.counters.note_setting(setting);
         }
         let Some(lease) = &mut self.lease else { return };
-        let before = lease.backend().status;
+        let (before, sql_mode) = (lease.backend().status, lease.backend().sql_mode);
+        if self.sql_mode != sql_mode {
+            self.sql_mode = sql_mode;
+            *self.shared.sql_mode.lock() = sql_mode;
+        }
         if let Some(status) = outcome.status {
             (self.status, lease.backend().status) = (status & LASTING, status);
         }
@@ -121,11 +125,11 @@ impl Session<'_> {
             notices.follow(&outcome.changes);
         }
         // A rule that keeps the connection may do so because of what nothing else tells of.
-        if self.route.keeps_connection
-            || statement.calls.any() && statement.calls.routines(lease.backend().is_mariadb())
-        {
+        let functions = statement.calls.any() && statement.calls.routines(lease.backend().is_mariadb());
+        if self.route.keeps_connection || functions {
             lease.touch(self.want.session);
         }
+        self.called_functions |= functions && !self.route.ignores_variables;
         let failed = outcome.error.is_some();
         if statement.changes_schema && !failed {
             self.shared.backends.schema_changed();
@@ -148,6 +152,9 @@ impl Session<'_> {
         match self.variables.multiplexing && shared && !self.route.keeps_connection {
             true => self.hold.reasons.remove(Reason::MultiplexingOff),
             false => self.hold.add(Reason::MultiplexingOff),
+        }
+        if self.called_functions {
+            self.hold.add(Reason::StoredFunction);
         }
         if !self.hold.linger && !delayed && !self.must_keep() {
             self.give_back();
@@ -194,6 +201,7 @@ impl Session<'_> {
             Effect::Hold(Reason::UserVariable) if self.route.ignores_variables => {}
             Effect::Hold(reason) => {
                 self.hold.add(reason);
+                self.learn_quoting(outcome);
                 // EXECUTE IMMEDIATE 'USE ...' and the like.
                 outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
             }
@@ -202,6 +210,7 @@ impl Session<'_> {
         }
         if outcome.changes.state_changed && !explained && !self.was_elsewhere(outcome) {
             self.hold.add(Reason::State);
+            self.learn_quoting(outcome);
             outcome.changes.schema.iter().for_each(|schema| self.enter_schema(schema));
         }
         true

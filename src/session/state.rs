@@ -41,7 +41,7 @@ use wire::backend::SURPLUS;
 use wire::channel::Channel;
 use wire::login::Login;
 use wire::socket::Socket;
-use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+use wire::{CapabilityFlags, Command, SqlError, SqlMode, StatusFlags, WireError};
 
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
@@ -160,8 +160,12 @@ pub struct Session<'a> {
     pub(super) route: Route,
     /// The command at hand is sent for the second time.
     pub(super) repeats: bool,
+    /// The sql_mode that the server of the last connection gives a new session; before that, another session's.
+    pub(super) sql_mode: SqlMode,
     /// Whether the last connection was to a MariaDB.
     pub(super) had_mariadb: Option<bool>,
+    /// Functions were called that may have set user variables.
+    pub(super) called_functions: bool,
     /// A connection was had in the session's schema.
     pub(super) entered: bool,
     /// How often COM_CHANGE_USER was refused on the client's connection.
@@ -184,6 +188,7 @@ impl<'a> Session<'a> {
         let first = first_want(&user, login, &variables);
         let want = Want { session: registered.entry.id.into(), ..first };
         drop(variables);
+        let sql_mode = *shared.sql_mode.lock();
         let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
             shared,
@@ -205,7 +210,8 @@ impl<'a> Session<'a> {
             kept: Vec::new(),
             released: None,
             shown: None,
-            status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
+            status: status_of(sql_mode),
+            sql_mode,
             insert_id: 0,
             capabilities,
             nonce: login.nonce,
@@ -215,6 +221,7 @@ impl<'a> Session<'a> {
             route,
             repeats: false,
             had_mariadb: None,
+            called_functions: false,
             entered: false,
             refused_changes: 0,
         })
@@ -465,6 +472,13 @@ impl<'a> Session<'a> {
         self.hold = Hold::default();
         self.lease = None;
     }
+}
+
+/// Status flags of a session on which a server has not said anything yet, but for the sql_mode that it gives to new ones.
+pub fn status_of(sql_mode: SqlMode) -> StatusFlags {
+    let mut status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+    status.set(StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES, sql_mode.no_backslash_escapes);
+    status
 }
 
 /// Status flags of an open transaction.

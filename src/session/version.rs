@@ -64,6 +64,10 @@ impl Session<'_> {
         let of_variable = || is_mariadb(&self.shared.config.variables().server_version);
         self.servers_version().map_or_else(of_variable, |version| is_mariadb(&version))
     }
+    /// The version of the session's server, or else what clients are told.
+    pub(super) fn version_at_hand(&mut self) -> String {
+        self.servers_version().unwrap_or_else(|| self.shared.config.variables().server_version.clone())
+    }
     /// The words of errors of our own.
     pub(super) fn wording(&mut self) -> Wording {
         if self.is_mariadb() { Wording::MariaDb } else { Wording::MySql }

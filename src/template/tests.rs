@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 fn template(sql: &str) -> Option<Template> {
-    let mut tokens = Tokens::new(sql.as_bytes(), false);
-    let mut gaps = Gaps::new(sql.as_bytes(), false);
+    let mut tokens = Tokens::new(sql.as_bytes(), Quoting::default());
+    let mut gaps = Gaps::new(sql.as_bytes(), Quoting::default());
     while let Some(token) = tokens.next() {
         gaps.token(token, &tokens);
     }
@@ -11,7 +11,7 @@ fn template(sql: &str) -> Option<Template> {
 }
 
 fn fits(first: &str, second: &str) -> bool {
-    template(first).unwrap().fits(second.as_bytes(), false)
+    template(first).unwrap().fits(second.as_bytes(), Quoting::default())
 }
 
 #[test]
@@ -63,7 +63,8 @@ fn other_statements_do_not() {
 fn a_plain_backslash_is_a_byte_like_any_other() {
     let template = template("a='x' b").unwrap();
     let sql = br"a='\' b";
-    assert_eq!([false, true].map(|plain| template.fits(sql, plain)), [false, true]);
+    let fits = |plain_backslash| template.fits(sql, Quoting { plain_backslash, ..Quoting::default() });
+    assert_eq!([false, true].map(fits), [false, true]);
 }
 
 #[test]

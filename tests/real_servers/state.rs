@@ -202,9 +202,13 @@ pub fn nothing_is_left(lab: &Lab) {
     }
 }
 
-/// User variables that a function sets in ways that no server reports are its session's alone, whose end is not waited for.
+/// User variables that a function sets in ways that no server reports are its session's alone.
 pub fn what_functions_leave(lab: &Lab) {
+    let mut admin = lab.admin();
+    let rule = "INSERT INTO mysql_query_rules (rule_id, active, match_pattern, multiplex, apply) \
+                VALUES (900, 1, '/. ignored', 2, 1)";
     for route in narrow(lab, "functions", 1) {
+        run(&mut admin, &[rule, "LOAD MYSQL QUERY RULES TO RUNTIME"]);
         let body = "RETURNS INT DETERMINISTIC BEGIN SELECT 7 INTO @into; RETURN (@assigned := 8); END";
         run(
             &mut lab.servers.dba(route.kind),
@@ -223,17 +227,28 @@ pub fn what_functions_leave(lab: &Lab) {
             "INSERT INTO app.of_functions (a) VALUES (leaving())",
             "UPDATE app.of_functions SET a = app.leaving()",
         ] {
-            let (mut caller, mut other) = (lab.through(&route), lab.through(&route));
-            run(&mut caller, &[call]);
-            assert_eq!(row::<u8>(&mut other, "SELECT @into IS NULL AND @assigned IS NULL"), 1, "{call}");
-            drop(other);
-            caller.exec_drop(call, ()).unwrap();
-            let mut other = lab.through(&route);
-            assert_eq!(row::<u8>(&mut other, "SELECT @into IS NULL AND @assigned IS NULL"), 1, "{call}");
-            drop(other);
-            run(&mut caller, &[call]);
-            assert_eq!(row::<u8>(&mut caller, "SELECT @into"), 7, "{call}");
+            for prepared in [false, true] {
+                let mut caller = lab.through(&route);
+                match prepared {
+                    true => caller.exec_drop(call, ()).unwrap(),
+                    false => run(&mut caller, &[call]),
+                }
+                assert_eq!(row::<u8>(&mut caller, "SELECT @into"), 7, "{call}");
+                drop(caller);
+                let mut other = lab.through(&route);
+                let question = "SELECT @into IS NULL AND @assigned IS NULL";
+                assert_eq!(row::<u8>(&mut other, question), 1, "{call}");
+                // Of a statement of which a rule says that its variables do not matter.
+                drop(other);
+                let mut ignored = lab.through(&route);
+                run(&mut ignored, &[&format!("{call} /* ignored */")]);
+                assert_eq!(row::<u8>(&mut lab.through(&route), question), 1, "{call}");
+            }
         }
+        run(
+            &mut admin,
+            &["DELETE FROM mysql_query_rules WHERE rule_id = 900", "LOAD MYSQL QUERY RULES TO RUNTIME"],
+        );
         run(
             &mut lab.servers.dba(route.kind),
             &["DROP FUNCTION app.leaving", "DROP FUNCTION app.abs", "DROP TABLE app.of_functions"],

@@ -17,6 +17,7 @@ pub mod reply;
 pub mod serve;
 pub mod service;
 pub mod socket;
+mod sql_mode;
 pub mod statement;
 #[cfg(test)]
 mod testing;
@@ -26,6 +27,7 @@ pub mod version;
 
 pub use command::command;
 pub use error::{SqlError, WireError};
+pub use sql_mode::SqlMode;
 /// Collation id of utf8mb4_general_ci, which every version of MySQL and MariaDB knows.
 pub const UTF8MB4_GENERAL_CI: u8 = 45;
 

@@ -204,6 +204,20 @@ def kill_connection(context):
     return [answer, "error" in after[-1], context.run(killer, "SELECT 'goes on'")]
 
 
+@check("kill.in_executed_comment")
+def kill_in_comment(context):
+    results = []
+    for text in ("/*! KILL {} */", "/*!50000 KILL CONNECTION {}*/", "/*!50000 KILL*/ {}", "/*!KILL QUERY {} */;",
+                 "/* x */ /*! KILL */ /*!40100 {} */", "/*!99999 KILL {} */", "/*!99999 KILL */ DO {}", "/*M! KILL {} */",
+                 "/*M!100100 KILL {} */", "/*!100100 KILL {} */", "/*!80000 KILL {} */"):
+        connection, killer = context.connect(), context.connect()
+        context.run(connection, "SELECT 1")
+        answer = context.run(killer, text.format(context.driver.thread_id(connection)))
+        time.sleep(0.2)
+        results.append([text, answer, "error" in context.run(connection, "SELECT 1")[-1]])
+    return results
+
+
 @check("kill.own_query")
 def kill_own(context):
     connection = context.connect()

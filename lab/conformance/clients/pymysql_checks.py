@@ -210,6 +210,82 @@ def handshake_collations(context):
     return results
 
 
+# A character whose second byte is a backslash, and one whose second byte is a backquote where there is such a one.
+WIDE = {
+    "gbk": (b"\xa8\x5c", b"\xa8\x60"), "sjis": (b"\x95\x5c", b"\x95\x60"), "cp932": (b"\x95\x5c", b"\x95\x60"),
+    "big5": (b"\xb3\x5c", b"\xb3\x60"), "gb18030": (b"\xa8\x5c", b"\xa8\x60"),
+}
+
+
+@check("charset.second_bytes_that_are_symbols")
+def wide_characters(context):
+    """What is hidden from a reader of bytes, in quotes or behind them, takes a lock or sets a variable."""
+    results = []
+    for charset, (backslash, backquote) in WIDE.items():
+        if charset == "gb18030" and context.config["server"] == "mariadb":
+            continue
+        lead = backslash[:1]
+        for number, sql in enumerate((
+                b"SELECT HEX('" + backslash + b"'), @v := 'kept'",
+                b"SELECT HEX(\"a" + backslash + b"\"), @v := \"kept\"",
+                b"SELECT 1 AS `" + backquote + b"`, @v := 'kept' AS `b`",
+                b"SELECT 1 AS " + backquote + b", @v := 'kept' AS `b`",
+                b"SELECT HEX(_" + charset.encode() + b"'" + backslash + b"'), @v := 'kept'",
+                # The first byte of a character without the second, and an escaped first byte.
+                b"SELECT HEX('" + lead + b"'), @v := 'kept'",
+                b"SELECT HEX('\\" + backslash + b"', @v := 'kept') -- '), @v := 'kept'")):
+            # What is compared is what follows, not how each server words its errors about odd bytes.
+            connection = context.connect()
+            context.run(connection, f"SET NAMES {charset}, character_set_results = utf8mb4")
+            first = connection_query(connection, sql)
+            context.move()
+            results.append([charset, number, first, context.run(connection, "SELECT @v")])
+            context.close()
+            context.opened, context.movers = [], []
+    return results
+
+
+def connection_query(connection, sql):
+    try:
+        connection.query(sql)
+        return rows(connection._result.rows)
+    except pymysql.Error as error:
+        return error.args[0]
+
+
+@check("charset.invalid_in_statements")
+def invalid_characters(context):
+    """Statements with bytes that are no characters, which servers complain of."""
+    results = []
+    for sql in (
+            b"SELECT '\xff'", b"SELECT 'a\xc3', 1", b"SELECT '\xf0\x9f'", b"SELECT 1 /* \xff */", b"DO '\xff'",
+            b"SELECT '\xff' FROM (SELECT 1) t", b"SET @x = '\xff'", b"SELECT `\xff`", b"INSERT INTO inv VALUES ('\xff')"):
+        connection = context.connect()
+        context.run(connection, "CREATE TABLE IF NOT EXISTS inv (a VARCHAR(10))")
+        for _ in range(2):
+            results.append([plain(sql), context.run(connection, sql), context.run(connection, "SHOW WARNINGS"),
+                            context.run(connection, "SELECT @@warning_count")])
+    return results
+
+
+@check("commands.change_user_attributes")
+def change_user_attributes(context):
+    """Attributes that are cut off, too long, or not in pairs."""
+    pair = b"\x01k\x01v"
+    answers = []
+    for attributes in (
+            b"", b"\x00", b"\x04" + pair, b"\x05" + pair, b"\x03" + pair, b"\x04" + pair + b"more", b"\xfc", b"\xfc\x04",
+            b"\xfc\x04\x00" + pair, b"\xfd\x04\x00\x00" + pair, b"\xfe\x04\0\0\0\0\0\0\0" + pair, b"\xfb", b"\xff", b"\xff" + pair,
+            b"\x02\x01k", b"\x02\x05k", b"\x04\x01k\x09v", b"\x03\xfb\x01v", b"\x02\xff\x01", b"\x03\xfc\x01v",
+            b"\x04" + b"\x00\x01vx", b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff" + pair):
+        for password in (b"\0", b"\x04junk"):
+            body = b"conf_empty\0" + password + b"\0\x2d\0mysql_native_password\0" + attributes
+            answer = context.error_of(command, context.connect(), COMMAND.COM_CHANGE_USER, body)
+            asked = str(answer.get("returned", "")).startswith("s:x:fe")
+            answers.append([attributes.hex(), "asked for the password" if asked else answer])
+    return answers
+
+
 @check("login.collation_number")
 def collation_numbers(context):
     """The handshake's one byte of collation, without the SET NAMES that drivers send after it."""

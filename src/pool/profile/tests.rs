@@ -170,3 +170,25 @@ proptest! {
         prop_assert_eq!(have.distance(&want) == Some(0), have == want);
     }
 }
+
+#[test]
+fn quotes_are_read_by_what_was_set_last() {
+    use crate::quoting::Characters;
+    let ansi = SqlMode { ansi_quotes: true, no_backslash_escapes: false };
+    let mut profile = Profile::login(None, 28);
+    let told = |profile: &Profile| {
+        let Quoting { ansi_quotes, plain_backslash, characters } = profile.quoting(ansi);
+        (ansi_quotes, plain_backslash, characters)
+    };
+    assert_eq!(told(&profile), (true, false, Characters::Gbk));
+    profile.set("sql_mode", "'NO_BACKSLASH_ESCAPES'");
+    profile.set_names("big5");
+    assert_eq!(told(&profile), (false, true, Characters::Big5));
+    profile.set("character_set_client", "'sjis'");
+    assert_eq!(told(&profile), (false, true, Characters::Sjis));
+    assert_eq!(told(&profile.with_texts_of(&Profile::login(None, 45))), (true, false, Characters::Plain));
+    assert_eq!(told(&profile.after_refused_change()), (true, false, Characters::Sjis));
+    profile.set("sql_mode", "@@GLOBAL.sql_mode");
+    profile.unset("character_set_client");
+    assert_eq!(told(&profile), (true, false, Characters::Big5));
+}

@@ -1,7 +1,7 @@
 use super::*;
 
 fn effect(sql: &str) -> Effect {
-    classify(sql.as_bytes(), false).effect
+    classify(sql.as_bytes(), Quoting::default()).effect
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn how_many_answers_are_certain() {
         ("CALL p()", usize::MAX),
         ("CALL p(); SELECT 1", 2),
     ] {
-        assert_eq!(classify(sql.as_bytes(), false).answers(), answers, "{sql}");
+        assert_eq!(classify(sql.as_bytes(), Quoting::default()).answers(), answers, "{sql}");
     }
 }
 
@@ -39,7 +39,7 @@ fn ordinary_statements_leave_nothing() {
 
 #[test]
 fn functions_that_a_server_does_not_have_itself_are_seen() {
-    let calls = |sql: &str| classify(sql.as_bytes(), false).calls.routines(false);
+    let calls = |sql: &str| classify(sql.as_bytes(), Quoting::default()).calls.routines(false);
     for sql in [
         "SELECT f()",
         "select 1 + app . f (2)",
@@ -127,15 +127,15 @@ fn use_and_set_are_understood() {
 
 #[test]
 fn what_the_next_statement_may_read_is_noticed() {
-    let calc = classify(b"SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1", false);
+    let calc = classify(b"SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1", Quoting::default());
     assert!(calc.read_by_next && !calc.reads_insert_id);
-    let plain = classify(b"INSERT INTO t VALUES (last_insert_id())", false);
+    let plain = classify(b"INSERT INTO t VALUES (last_insert_id())", Quoting::default());
     assert!(plain.reads_insert_id && !plain.read_by_next && !plain.sets_insert_id);
-    let set = classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", false);
+    let set = classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", Quoting::default());
     assert!(set.read_by_next && set.sets_insert_id);
-    assert!(classify(b"SELECT row_count() - 1", false).reads_counts);
-    assert!(classify(b"SELECT Found_Rows() + 1", false).reads_counts);
-    assert!(classify(b"INSERT INTO t VALUES (1) RETURNING id", false).returns_rows);
+    assert!(classify(b"SELECT row_count() - 1", Quoting::default()).reads_counts);
+    assert!(classify(b"SELECT Found_Rows() + 1", Quoting::default()).reads_counts);
+    assert!(classify(b"INSERT INTO t VALUES (1) RETURNING id", Quoting::default()).returns_rows);
     for sql in [
         "show warnings",
         "SHOW COUNT(*) ERRORS",
@@ -143,18 +143,18 @@ fn what_the_next_statement_may_read_is_noticed() {
         "SELECT @@error_count",
         "GET DIAGNOSTICS @n = NUMBER",
     ] {
-        assert!(classify(sql.as_bytes(), false).reads_diagnostics, "{sql}");
+        assert!(classify(sql.as_bytes(), Quoting::default()).reads_diagnostics, "{sql}");
     }
-    assert!(!classify(b"SELECT * FROM errors", false).reads_diagnostics);
-    assert!(!classify(b"SELECT 'LAST_INSERT_ID()'", false).reads_insert_id);
-    assert!(classify(b"SELECT @@session.identity", false).reads_insert_id);
-    assert!(!classify(b"SELECT identity FROM t", false).reads_insert_id);
+    assert!(!classify(b"SELECT * FROM errors", Quoting::default()).reads_diagnostics);
+    assert!(!classify(b"SELECT 'LAST_INSERT_ID()'", Quoting::default()).reads_insert_id);
+    assert!(classify(b"SELECT @@session.identity", Quoting::default()).reads_insert_id);
+    assert!(!classify(b"SELECT identity FROM t", Quoting::default()).reads_insert_id);
 }
 
 #[test]
 fn what_was_complained_of_stays_until_a_statement_with_tables() {
     for sql in ["SHOW ERRORS", "GET DIAGNOSTICS @n = NUMBER", "SELECT 1", "COMMIT", "SET @a = 1"] {
-        assert!(classify(sql.as_bytes(), false).keeps_diagnostics(), "{sql}");
+        assert!(classify(sql.as_bytes(), Quoting::default()).keeps_diagnostics(), "{sql}");
     }
     for sql in [
         "SELECT 1 FROM t",
@@ -163,7 +163,7 @@ fn what_was_complained_of_stays_until_a_statement_with_tables() {
         "TRUNCATE TABLE t",
         "LOCK TABLES t READ",
     ] {
-        assert!(!classify(sql.as_bytes(), false).keeps_diagnostics(), "{sql}");
+        assert!(!classify(sql.as_bytes(), Quoting::default()).keeps_diagnostics(), "{sql}");
     }
     assert_eq!(effect("GET DIAGNOSTICS @n = NUMBER"), Effect::Hold(Reason::UserVariable));
 }
@@ -249,14 +249,59 @@ fn what_the_proxy_answers_is_seen_to_be_about_it() {
             let own = answer(&sql, "app", peer).is_some()
                 || OwnStatus::parse(&sql).is_some()
                 || asked(&sql).is_some();
-            if own || Kill::parse(&sql, false, 1).is_some() {
-                assert!(classify(&sql, false).about_proxy, "{start}{text}");
+            if own || Kill::parse(&sql, || "9.7.0".to_owned(), 1).is_some() {
+                assert!(classify(&sql, Quoting::default()).about_proxy, "{start}{text}");
                 answered += 1;
             }
         }
     }
     assert!(answered >= 30, "{answered}");
     for sql in ["SELECT c FROM sbtest1 WHERE id=50123", "UPDATE t SET a=1", "BEGIN", "SELECT `version`"] {
-        assert!(!classify(sql.as_bytes(), false).about_proxy, "{sql}");
+        assert!(!classify(sql.as_bytes(), Quoting::default()).about_proxy, "{sql}");
     }
+}
+
+#[test]
+fn functions_may_have_their_names_in_quotes() {
+    let judged = |sql: &str| classify(sql.as_bytes(), Quoting::default());
+    assert_eq!(judged("SELECT `get_lock`('a', 1)").effect, Effect::Hold(Reason::NamedLock));
+    assert_eq!(judged("SELECT `Release_All_Locks` ()").effect, Effect::Release(Reason::NamedLock));
+    assert_eq!(judged("SELECT `nextval`(s)").effect, Effect::Hold(Reason::State));
+    assert!(judged("SELECT `row_count`() + 1").reads_counts && judged("SELECT `found_rows`()").reads_counts);
+    let (reads, sets) = (judged("SELECT `last_insert_id`()"), judged("DO `last_insert_id`(7)"));
+    assert!(reads.reads_insert_id && !reads.sets_insert_id);
+    assert!(sets.reads_insert_id && sets.sets_insert_id);
+    // Of a schema, a column, a table.
+    for sql in [
+        "SELECT app.`get_lock`(1)",
+        "SELECT `get_lock` FROM t",
+        "INSERT INTO `get_lock` (a) VALUES (1)",
+        "CREATE TABLE `get_lock` (a INT)",
+        "SELECT 'get_lock'(1)",
+        "SELECT `get_lock`, (1)",
+    ] {
+        assert_eq!(judged(sql).effect, Effect::Nothing, "{sql}");
+    }
+}
+
+#[test]
+fn quotes_are_read_as_the_server_reads_them() {
+    let ansi = Quoting { ansi_quotes: true, ..Quoting::default() };
+    let gbk = Quoting { characters: crate::quoting::Characters::Gbk, ..Quoting::default() };
+    for (sql, quoting) in [
+        (&br#"SELECT 1 AS "a\", GET_LOCK('x', 0) AS "b""#[..], ansi),
+        (br#"SELECT "get_lock"('x', 0)"#, ansi),
+        (b"SELECT '\xa8\\', GET_LOCK('x', 0)", gbk),
+        (b"SELECT \xa8`, GET_LOCK('x', 0) AS `b`", gbk),
+    ] {
+        assert_eq!(classify(sql, quoting).effect, Effect::Hold(Reason::NamedLock), "{sql:?}");
+        assert_ne!(classify(sql, Quoting::default()).effect, Effect::Hold(Reason::NamedLock), "{sql:?}");
+    }
+    assert_eq!(classify(br#"USE "a""b""#, ansi).effect, Effect::Use("a\"b".into()));
+    let hidden = b"SELECT '\xa8\\', 'a' FOR UPDATE";
+    let kinds = [Quoting::default(), gbk].map(|quoting| classify(hidden, quoting).kind);
+    assert_eq!(kinds, [Kind::Select, Kind::SelectForUpdate]);
+    assert!(
+        matches!(classify(b"SET sql_mode = \"ANSI\"", ansi).effect, Effect::Set(setting) if setting.is_constant())
+    );
 }

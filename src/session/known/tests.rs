@@ -1,17 +1,20 @@
 use super::*;
 use crate::digest::{Options, Writer};
+use crate::quoting::Characters;
+use crate::quoting::tests::any_quoting;
 use crate::session::classify::classify_with;
 use crate::template::Gaps;
 use proptest::prelude::*;
 
-const READING: Reading = Reading { version: 1, plain_backslash: false, digests: true, longest: 1_000 };
+const UNSET: Quoting = Quoting { plain_backslash: false, ansi_quotes: false, characters: Characters::Plain };
+const READING: Reading = Reading { version: 1, quoting: UNSET, digests: true, longest: 1_000 };
 
 /// All that is found of a statement token by token.
 fn read(sql: &[u8], reading: Reading, options: &Options) -> (Statement, Arc<Digest>, Option<Template>) {
     let mut text = Vec::new();
     let mut writer = Writer::new(options, &mut text);
-    let mut gaps = Gaps::new(sql, reading.plain_backslash);
-    let statement = classify_with(sql, reading.plain_backslash, |token, tokens| {
+    let mut gaps = Gaps::new(sql, reading.quoting);
+    let statement = classify_with(sql, reading.quoting, |token, tokens| {
         writer.token(token, tokens);
         gaps.token(token, tokens);
     });
@@ -58,7 +61,9 @@ fn what_was_read_otherwise_is_not_found() {
     statements.keep(sql.as_bytes(), known(sql, READING));
     let others = [
         Reading { version: 2, ..READING },
-        Reading { plain_backslash: true, ..READING },
+        Reading { quoting: Quoting { plain_backslash: true, ..UNSET }, ..READING },
+        Reading { quoting: Quoting { ansi_quotes: true, ..UNSET }, ..READING },
+        Reading { quoting: Quoting { characters: Characters::Gbk, ..UNSET }, ..READING },
         Reading { digests: false, ..READING },
     ];
     for reading in others {
@@ -178,8 +183,8 @@ fn two_statements() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 fn check(first: &[u8], second: &[u8], reading: Reading, options: &Options) -> Result<bool, TestCaseError> {
     let (statement, digest, template) = read(first, reading, options);
     let Some(template) = template.filter(|_| !statement.of_values) else { return Ok(false) };
-    prop_assert!(template.fits(first, reading.plain_backslash));
-    if !template.fits(second, reading.plain_backslash) {
+    prop_assert!(template.fits(first, reading.quoting));
+    if !template.fits(second, reading.quoting) {
         return Ok(false);
     }
     prop_assert_eq!(key(first), key(second));
@@ -194,23 +199,24 @@ proptest! {
     #[test]
     fn what_is_known_holds_whatever_the_values(
         (first, second) in two_statements(),
-        (plain_backslash, lowercase, no_digits, keep_comment) in any::<(bool, bool, bool, bool)>(),
+        quoting in any_quoting(),
+        (lowercase, no_digits, keep_comment) in any::<(bool, bool, bool)>(),
     ) {
         let options = Options { lowercase, no_digits, keep_comment, grouping_limit: 2, groups_grouping_limit: 2, ..Options::default() };
-        check(&first, &second, Reading { plain_backslash, ..READING }, &options)?;
+        check(&first, &second, Reading { quoting, ..READING }, &options)?;
     }
     #[test]
     fn and_for_any_bytes(
         first in prop::collection::vec(any::<u8>(), 0..48),
         at in any::<prop::sample::Index>(),
         byte: u8,
-        plain_backslash: bool,
+        quoting in any_quoting(),
     ) {
         let mut second = first.clone();
         if let Some(place) = second.get_mut(at.index(first.len().max(1))) {
             *place = byte;
         }
-        check(&first, &second, Reading { plain_backslash, ..READING }, &Options::default())?;
+        check(&first, &second, Reading { quoting, ..READING }, &Options::default())?;
     }
 }
 

@@ -50,29 +50,41 @@ fn what_a_session_left_is_reset_before_another_gets_the_connection() {
 }
 
 #[test]
-fn what_a_function_may_have_left_is_reset_before_another_session_gets_the_connection() {
+fn what_a_function_may_have_left_stays_with_its_session_and_is_reset_before_another_gets_it() {
     let world = World::with(1, |_| {});
-    let (mut caller, mut other) = (world.client(), world.client());
+    let mut other = world.client();
     let names = "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci";
-    for (call, resets) in [("SELECT f(1)", true), ("SELECT COALESCE(1)", false)] {
+    for (call, keeps) in [("SELECT f(1)", true), ("SELECT COALESCE(1)", false)] {
         world.fake.control.log.lock().clear();
+        let mut caller = world.client();
         let here = value(&mut caller, call);
-        world.await_pool(0, 1);
         assert_eq!(value(&mut caller, "SELECT 1"), here);
+        if keeps {
+            assert_eq!(world.used(), 1, "it may have set user variables");
+            drop(caller);
+        }
         world.await_pool(0, 1);
         assert_eq!(value(&mut other, "SELECT 2"), here);
         world.await_pool(0, 1);
-        let reset: &[&str] = if resets { &["RESET", names] } else { &[] };
+        let reset: &[&str] = if keeps { &["RESET", names] } else { &[] };
         assert_eq!(world.fake.control.texts(), [&[call, "SELECT 1"], reset, &["SELECT 2"]].concat());
-        value(&mut caller, "SELECT 3");
-        world.await_pool(0, 1);
     }
+    let mut caller = world.client();
     value(&mut caller, "SELECT f(1)");
-    world.await_pool(0, 1);
-    world.fake.control.log.lock().clear();
     caller.reset().unwrap();
-    value(&mut caller, "SELECT 4");
-    assert_eq!(world.fake.control.texts()[0], "RESET", "it is another session now");
+    value(&mut caller, "SELECT 3");
+    world.await_pool(0, 1);
+}
+
+#[test]
+fn a_session_that_has_called_a_function_goes_on_where_its_connection_is_lost() {
+    let world = World::new();
+    let mut caller = world.client();
+    let before = value(&mut caller, "SELECT f(1), ID");
+    assert_eq!(world.used(), 1);
+    world.backends.drain(&world.endpoint());
+    assert_ne!(value(&mut caller, "SELECT f(1), ID"), before);
+    assert_eq!(world.used(), 1, "it keeps the new one");
 }
 
 #[test]

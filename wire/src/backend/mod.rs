@@ -12,7 +12,7 @@ use crate::channel::Channel;
 use crate::socket::Socket;
 use crate::tls::ClientTls;
 use crate::tracker::Notices;
-use crate::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
+use crate::{CapabilityFlags, Command, SqlError, SqlMode, StatusFlags, WireError};
 pub use authenticate::CR_AUTH_PLUGIN_ERR;
 pub use exchange::Request;
 use handshake::ServerGreeting;
@@ -21,7 +21,7 @@ use socket2::{Domain, Protocol, SockRef, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-pub use tracking::AUTOCOMMITS;
+pub use tracking::NEW_SESSION;
 
 /// The largest packet a server may send before the login is done, in bytes.
 const LOGIN_PACKET: usize = 64 * 1024;
@@ -82,6 +82,8 @@ pub struct Backend {
     /// Whether autocommit is on where nobody has set it, as the server said when the session was new. MySQL's status flags have it on
     /// after every login.
     pub autocommits: bool,
+    /// The sql_mode where nobody has set it, likewise.
+    pub sql_mode: SqlMode,
     /// What the server reports by default, where [`Backend::track`] has asked it for more; `None`: it reports nothing.
     pub tracking: Option<Notices>,
 }
@@ -129,6 +131,7 @@ impl Backend {
             connection_id,
             status,
             autocommits,
+            sql_mode: SqlMode::default(),
             tracking: None,
         })
     }

@@ -5,13 +5,13 @@ use super::exchange::Request;
 use super::{Backend, OWN_ANSWER, TextResult};
 use crate::tracker::Notices;
 use crate::version::is_mariadb;
-use crate::{CapabilityFlags, Command, WireError};
+use crate::{CapabilityFlags, Command, SqlMode, WireError};
 use std::time::Instant;
 
 const DEFAULTS: &str = "SELECT @@session_track_system_variables, @@session_track_schema, \
-                        @@session_track_state_change, @@session_track_transaction_info, @@autocommit";
-/// Asks whether a new session has autocommit.
-pub const AUTOCOMMITS: &str = "SELECT @@autocommit";
+                        @@session_track_state_change, @@session_track_transaction_info, @@sql_mode, @@autocommit";
+/// Asks what is noted of a new session.
+pub const NEW_SESSION: &str = "SELECT @@sql_mode, @@autocommit";
 
 impl Backend {
     /// Whether the server is a MariaDB.
@@ -27,10 +27,11 @@ impl Backend {
              session_track_state_change=ON, session_track_transaction_info='CHARACTERISTICS'"
         )
     }
-    /// Takes note of the last value of an answer: whether a new session has autocommit.
-    pub fn note_autocommit(&mut self, answer: &TextResult) {
-        if let Some(Some(value)) = answer.rows.first().and_then(|row| row.last()) {
-            self.autocommits = value != b"0";
+    /// Takes note of the last two values of an answer: what sql_mode a new session has, and whether autocommit.
+    pub fn note_new_session(&mut self, answer: &TextResult) {
+        if let Some([.., Some(sql_mode), Some(autocommit)]) = answer.rows.first().map(Vec::as_slice) {
+            self.sql_mode = SqlMode::read(&String::from_utf8_lossy(sql_mode));
+            self.autocommits = autocommit != b"0";
         }
     }
     /// Asks a server that can for reports on the schema, on `variables` (names, separated by commas), on other state and on
@@ -46,7 +47,7 @@ impl Backend {
         let answers = self.exchange(&requests, OWN_ANSWER, deadline)?;
         if let [Ok(defaults), Ok(_)] = answers.as_slice() {
             let notices = read_defaults(defaults);
-            self.note_autocommit(defaults);
+            self.note_new_session(defaults);
             self.tracking = if self.is_mariadb() { notices } else { notices.map(Notices::of_mysql) };
         }
         Ok(())
@@ -58,7 +59,7 @@ fn read_defaults(result: &TextResult) -> Option<Notices> {
     let [row] = result.rows.as_slice() else { return None };
     let text =
         |value: &Option<Vec<u8>>| String::from_utf8_lossy(value.as_deref().unwrap_or_default()).into_owned();
-    let [variables, schema, state_change, transaction_info, _] = row.as_slice() else { return None };
+    let [variables, schema, state_change, transaction_info, ..] = row.as_slice() else { return None };
     Some(Notices::new(&text(variables), &text(schema), &text(state_change), &text(transaction_info)))
 }
 
@@ -68,7 +69,8 @@ mod tests {
 
     #[test]
     fn defaults_are_read_from_their_row() {
-        let row = ["time_zone,autocommit", "1", "0", "OFF", "1"].map(|text| Some(text.as_bytes().to_vec()));
+        let row =
+            ["time_zone,autocommit", "1", "0", "OFF", "ANSI", "1"].map(|text| Some(text.as_bytes().to_vec()));
         let result = TextResult { rows: vec![row.to_vec()], ..TextResult::default() };
         let expected = Notices::new("time_zone,autocommit", "ON", "OFF", "OFF");
         assert_eq!(read_defaults(&result), Some(expected));

@@ -20,6 +20,8 @@ fn argument(client: &Client<'_>, collation: u16) -> Vec<u8> {
     put_nul_bytes(&mut argument, client.database.unwrap_or_default().as_bytes());
     argument.extend_from_slice(&collation.to_le_bytes());
     put_nul_bytes(&mut argument, client.plugin.unwrap_or_default().as_bytes());
+    // No attributes.
+    argument.push(0);
     argument
 }
 
@@ -28,7 +30,13 @@ type Changed = (Vec<String>, (Vec<u8>, u8), Result<Login, WireError>);
 
 /// Changes to `client` after a login with the same stored password.
 fn change(stored: &str, client: &Client<'_>, argument: &[u8]) -> Changed {
+    change_at("9.7.0", stored, client, argument)
+}
+
+/// The same at a server of this version.
+fn change_at(version: &str, stored: &str, client: &Client<'_>, argument: &[u8]) -> Changed {
     let (options, accounts) = (options(AuthPlugin::CachingSha2, true), one(stored));
+    let options = ServerOptions { server_version: version.to_owned(), ..options };
     let first = Client { user: "user", password: "sesame", database: None, ..*client };
     let Ended { client: mut channel, server, .. } = first.log_in(&options, &accounts);
     let (mut served, login) = server.unwrap();
@@ -37,7 +45,8 @@ fn change(stored: &str, client: &Client<'_>, argument: &[u8]) -> Changed {
         let change = scope.spawn(|| {
             let command = served.read_packet(1 << 16, options.timeout)?.to_vec();
             let (_, argument) = command.split_first().unwrap();
-            change_user(&mut served, argument, login.capabilities, login.nonce, &options, &accounts)
+            let capabilities = login.capabilities | CapabilityFlags::CLIENT_CONNECT_ATTRS;
+            change_user(&mut served, argument, capabilities, login.nonce, &options, &accounts)
         });
         channel.reset_sequence();
         channel.queue(&[&[0x11], argument].concat());
@@ -94,6 +103,14 @@ fn what_cannot_be_read_is_an_unknown_command() {
         let (trace, (_, number), login) = change("sesame", &client, &whole[..length]);
         assert_eq!((trace, number), (vec!["ERR 1047".to_owned()], 1), "{length}");
         assert!(login.is_err());
+    }
+    for attributes in [&b""[..], b"\x04\x01kv", b"\xff"] {
+        let argument = [&whole[..whole.len() - 1], attributes].concat();
+        for (version, code) in [("9.7.0", 1045), ("10.11.14-MariaDB", 1047)] {
+            let (trace, _, login) = change_at(version, "sesame", &client, &argument);
+            assert_eq!(trace, [format!("ERR {code}")], "{attributes:?} {version}");
+            assert!(login.is_err());
+        }
     }
     let (trace, (_, number), _) = change("sesame", &client, &argument(&client, 35));
     assert_eq!((trace, number), (vec!["ERR 1231".to_owned()], 1));

@@ -16,6 +16,15 @@ pub(super) fn is_ssl_request(payload: &[u8]) -> bool {
     payload.len() == SSL_REQUEST && flags.contains(CapabilityFlags::CLIENT_SSL)
 }
 
+/// What cannot be read of COM_CHANGE_USER.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    /// What comes before the attributes.
+    Argument,
+    /// The attributes, which a client that can have some must not leave out. The rest could be read.
+    Attributes(Box<ClientResponse>),
+}
+
 /// Protocol::HandshakeResponse41, or what COM_CHANGE_USER says in its place.
 #[derive(Debug)]
 pub(super) struct ClientResponse {
@@ -60,12 +69,25 @@ impl ClientResponse {
         Ok(Self { user, capabilities, collation, auth_response, database, plugin, attributes, compression })
     }
 
-    /// Reads the argument of COM_CHANGE_USER. Its collation has two bytes, and must be there as MySQL demands.
+    /// Reads the argument of COM_CHANGE_USER.
     pub(super) fn parse_change_user(
         argument: &[u8],
         capabilities: CapabilityFlags,
-    ) -> Result<Self, WireError> {
+    ) -> Result<Self, Unreadable> {
         let mut fields = Fields::new(argument);
+        let response = Self::before_attributes(&mut fields, capabilities);
+        let mut response = response.map_err(|_| Unreadable::Argument)?;
+        let missing = capabilities.contains(CapabilityFlags::CLIENT_CONNECT_ATTRS) && fields.is_empty();
+        match attributes(&mut fields, capabilities) {
+            Ok(attributes) if !missing => {
+                response.attributes = attributes;
+                Ok(response)
+            }
+            _ => Err(Unreadable::Attributes(Box::new(response))),
+        }
+    }
+    /// Its collation has two bytes, and must be there as MySQL demands.
+    fn before_attributes(fields: &mut Fields<'_>, capabilities: CapabilityFlags) -> Result<Self, WireError> {
         let user = text(fields.nul_bytes()?);
         let length = fields.u8()?;
         let auth_response = fields.bytes(length.into())?.to_vec();
@@ -76,8 +98,7 @@ impl ClientResponse {
             true => Some(fields.nul_bytes()?.to_vec()),
             false => None,
         };
-        let attributes = attributes(&mut fields, capabilities)?;
-        let compression = None;
+        let (attributes, compression) = (Vec::new(), None);
         Ok(Self { user, capabilities, collation, auth_response, database, plugin, attributes, compression })
     }
 
@@ -229,10 +250,18 @@ mod tests {
         let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
         assert_eq!(login.attributes, b"\x02os\x02vm");
-        for length in 0..37 {
+        for length in 0..argument.len() {
             let cut = argument.get(..length).unwrap();
-            assert!(ClientResponse::parse_change_user(cut, CAPABILITIES).is_err(), "{length}");
+            let parsed = ClientResponse::parse_change_user(cut, CAPABILITIES);
+            let expected = match parsed {
+                Err(Unreadable::Argument) => length < 37,
+                Err(Unreadable::Attributes(response)) => length >= 37 && response.user == "bob",
+                Ok(_) => false,
+            };
+            assert!(expected, "{length}");
         }
+        let without = CAPABILITIES - CapabilityFlags::CLIENT_CONNECT_ATTRS;
+        assert!(ClientResponse::parse_change_user(&argument[..37], without).is_ok());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! How a login or a change of user ends: OK, or why not.
 
 use super::exchange::{Exchange, Verdict};
-use super::response::{ClientResponse, impermissible_charset};
+use super::response::{ClientResponse, Unreadable, impermissible_charset};
 use super::{Login, ServerOptions};
 use crate::auth::{Accounts, NONCE, Secret};
 use crate::channel::Channel;
 use crate::packet::{Counts, put_lenenc_bytes, put_ok};
+use crate::version::is_mariadb;
 use crate::{CapabilityFlags, SqlError, StatusFlags, WireError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 const GOODBYE: Duration = Duration::from_millis(500);
 
 /// Serves COM_CHANGE_USER: `argument` is what follows the command byte, `capabilities` and `nonce` are those of the login. Sends OK,
-/// or as `login` does the ERR that is returned, and 1047 for what cannot be read. Whatever the error, the connection ends
+/// or as `login` does the ERR that is returned, and 1047 for what cannot be read, but for attributes 1045 as MySQL. Whatever the error, the connection ends
 /// after it, as MySQL ends it.
 pub fn change_user(
     channel: &mut Channel,
@@ -23,8 +24,15 @@ pub fn change_user(
     options: &ServerOptions,
     accounts: &dyn Accounts,
 ) -> Result<Login, WireError> {
-    let Ok(response) = ClientResponse::parse_change_user(argument, capabilities) else {
-        return Err(refuse(channel, SqlError::unknown_command()));
+    let response = match ClientResponse::parse_change_user(argument, capabilities) {
+        Ok(response) => response,
+        Err(Unreadable::Attributes(response)) if !is_mariadb(&options.server_version) => {
+            let response = &response;
+            let exchange = Exchange { channel, options, accounts, response, greeted: None, nonce };
+            let error = exchange.access_denied(false);
+            return Err(refuse(exchange.channel, error));
+        }
+        Err(_) => return Err(refuse(channel, SqlError::unknown_command())),
     };
     channel.set_deadline(Some(Instant::now() + options.timeout));
     let exchange = Exchange { channel, options, accounts, response: &response, greeted: None, nonce };
