@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use tap::connection::EFFECT_TIMEOUT;
 use wire::auth::{Account, Accounts, AuthPlugin, Secret, StoredPassword};
 use wire::login::{ServerOptions, login};
 use wire::reply::{Column, Reply};
@@ -127,7 +128,7 @@ impl World {
     /// Waits until so many connections are used and free, and the server has no others open.
     pub fn settles(&self, used: usize, free: usize) -> bool {
         let settled = || self.pooled() == (used, free) && self.seen.open.lock().len() == used + free;
-        let deadline = soon();
+        let deadline = Instant::now() + EFFECT_TIMEOUT;
         while !settled() && Instant::now() < deadline {
             thread::sleep(POLL);
         }
