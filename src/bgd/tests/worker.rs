@@ -5,10 +5,9 @@ use crate::bgd::control::Control;
 use crate::bgd::dispatcher::{RESTART_DELAY, Workers};
 use crate::bgd::worker::{End, Poller, Worker};
 use crossbeam_channel::bounded;
+use std::ops::Range;
 use std::thread;
 
-/// Times are taken where statements arrive, which is somewhat after they were sent.
-const SLACK: Duration = Duration::from_millis(60);
 /// What does not happen within this is taken not to happen.
 const QUIET: Duration = Duration::from_millis(250);
 const LONG: u32 = 600_000;
@@ -21,11 +20,13 @@ fn gaps(site: &Site, n: usize) -> Vec<Duration> {
     times()[before..].windows(2).map(|pair| pair[1] - pair[0]).collect()
 }
 
-/// Whether polls come every so often: never sooner, and no later than `next_longer` at least once, however busy the machine is.
-fn every(gaps: &[Duration], interval: Duration, next_longer: Duration) -> bool {
-    let total: Duration = gaps.iter().sum();
-    let least = interval * u32::try_from(gaps.len()).unwrap();
-    total + SLACK >= least && gaps.iter().any(|gap| *gap < next_longer)
+/// Asserts how often polls come: one is never much too soon, since a poll that arrives late makes up for the one after it, and on a
+/// busy machine at least one of them is not much too late. The range tells an interval from the next shorter and the next longer.
+#[track_caller]
+fn assert_every(range: Range<u64>, gaps: &[Duration]) {
+    let mean = gaps.iter().sum::<Duration>() / u32::try_from(gaps.len()).unwrap();
+    let shortest = gaps.iter().min().unwrap();
+    assert!(mean >= millis(range.start) && *shortest < millis(range.end), "{range:?}: {gaps:?}");
 }
 
 fn millis(millis: u64) -> Duration {
@@ -67,21 +68,17 @@ fn reach_other(site: &Site, status: &'static str, expected: BgdStatus) {
 fn the_interval_begins_with_the_poll_and_not_with_its_answer() {
     let site = with_interval(Table::Absent, 400);
     *site.servers.slowness.lock() = millis(300);
-    let gaps = gaps(&site, 4);
-    assert!(every(&gaps, millis(400), millis(700)), "{gaps:?}");
+    assert_every(300..700, &gaps(&site, 4));
 }
 
 #[test]
 fn each_phase_is_polled_as_often_as_it_has_to_be() {
-    let site = with_interval(Table::Target("AVAILABLE"), 700);
+    let site = with_interval(Table::Target("AVAILABLE"), 1000);
     site.wait(BgdStatus::Available);
     let times = site.servers.times.lock().clone();
-    assert!(
-        times[1] - times[0] + SLACK >= millis(700),
-        "the table check and the metadata are polls of their own"
-    );
-    let available = gaps(&site, 4);
-    assert!(every(&available, millis(250), millis(700)), "{available:?}");
+    let first = times[1] - times[0];
+    assert!(first > millis(500), "the table check and the metadata are polls of their own: {first:?}");
+    assert_every(170..500, &gaps(&site, 6));
     let fast = [
         ("SWITCHOVER_INITIATED", BgdStatus::WriterSwitchoverInitiated),
         ("SWITCHOVER_IN_PROGRESS", BgdStatus::WriterSwitchoverInProgress),
@@ -89,24 +86,23 @@ fn each_phase_is_polled_as_often_as_it_has_to_be() {
     ];
     for (status, state) in fast {
         site.reach(status, state);
-        let gaps = gaps(&site, 4);
-        assert!(every(&gaps, millis(100), millis(250)), "{status}: {gaps:?}");
+        assert_every(60..170, &gaps(&site, 6));
     }
     site.reach("SWITCHOVER_COMPLETED", BgdStatus::ReaderSwitchoverInProgress);
-    let completed = gaps(&site, 2);
-    assert!(every(&completed, millis(700), 2 * crate::testing::PATIENCE), "{completed:?}");
+    assert_every(500..u64::MAX, &gaps(&site, 2));
 }
 
 #[test]
 fn after_a_table_that_vanished_the_check_comes_a_configured_interval_later() {
-    let site = with_interval(Table::Target("AVAILABLE"), 700);
+    let site = with_interval(Table::Target("AVAILABLE"), 1000);
     site.servers.tables.lock().insert(GREEN, Table::Absent);
     let checks = || site.servers.seen.lock().iter().filter(|seen| **seen == (BLUE, true)).count();
     eventually("the second check", || checks() == 2);
     let seen = site.servers.seen.lock().clone();
     let times = site.servers.times.lock().clone();
     assert_eq!(seen[..4], [(BLUE, true), (BLUE, false), (GREEN, false), (BLUE, true)]);
-    assert!(times[3] - times[2] + SLACK >= millis(700), "{:?}", times[3] - times[2]);
+    // While the deployment was available it was 250 ms.
+    assert!(times[3] - times[2] > millis(500), "{:?}", times[3] - times[2]);
 }
 
 #[test]
@@ -122,7 +118,8 @@ fn changed_variables_are_noticed_within_a_nap() {
         eventually("a poll", || polls() == n);
         quickest = quickest.min(changed.elapsed());
     }
-    assert!(quickest < millis(200), "{quickest:?}");
+    // Asleep for a nap at most, and not for ten minutes.
+    assert!(quickest < millis(300), "{quickest:?}");
 }
 
 #[test]
@@ -153,12 +150,15 @@ fn a_switchover_changes_no_configuration() {
     let before = generation();
     to_post_processing(&site);
     site.reach("SWITCHOVER_COMPLETED", BgdStatus::ReaderSwitchoverInProgress);
+    let seen = site.servers.seen.lock().clone();
+    let through_blue = seen.iter().filter(|(address, _)| *address == BLUE).count();
+    assert_eq!(
+        through_blue, 2,
+        "the table check and the first metadata; each refresh has one more: {seen:?}"
+    );
     site.publish(Table::Empty);
     site.wait(BgdStatus::None);
     assert_eq!(generation(), before);
-    // Before a refresh came a poll through the blue writer.
-    let seen = site.servers.seen.lock();
-    assert_eq!(seen.iter().filter(|(address, _)| *address == BLUE).count(), 2, "{seen:?}");
 }
 
 #[test]
