@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 /// The longest a worker sleeps without looking up.
 const NAP: Duration = Duration::from_millis(50);
 
-/// How long a new configuration rests before a worker takes it up. Whoever changes servers usually publishes the topology that
-/// goes with them right after, and a poll in between would pair the new servers with the old topology.
-const REFRESH_DELAY: Duration = Duration::from_millis(40);
+/// How long a new configuration rests before a worker polls by it. Whoever changes servers usually publishes the topology that goes
+/// with them right after, and a poll in between would pair the new servers with the old topology.
+pub(super) const REST: Duration = Duration::from_millis(40);
 
 /// What ended a worker's sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Control {
     }
     /// Hands the worker a new configuration.
     pub fn refresh(&self, row: BgdHostgroupRow) {
-        self.orders.lock().refresh = Some((Instant::now() + REFRESH_DELAY, row));
+        self.orders.lock().refresh = Some((Instant::now() + REST, row));
         self.changed.notify_all();
     }
     /// Tells the worker that LOAD has placed the servers anew.
@@ -123,7 +123,7 @@ mod tests {
         let handed = Instant::now();
         control.refresh(super::super::fixtures::row());
         control.wait(handed + Duration::from_secs(3600), || false);
-        assert!(handed.elapsed() >= REFRESH_DELAY);
+        assert!(handed.elapsed() >= REST);
         assert!(control.take_refresh().is_some());
         assert!(control.take_refresh().is_none());
     }

@@ -1,7 +1,7 @@
 //! One deployment's thread: polls the topology, steps the machine, performs what it says.
 
 use super::Effects;
-use super::control::{Control, Woken};
+use super::control::{Control, REST, Woken};
 use super::machine::{DirectTarget, Machine, Observation, ProbeKind};
 use super::mapping::{Member, Members};
 use super::perform::Performer;
@@ -164,6 +164,8 @@ impl Poller {
     pub fn poll_until_stopped(&mut self) {
         self.effects.backends.update(|groups| groups.set_bgd_status(self.id, BgdStatus::None));
         self.blue = self.members().blue_writers;
+        let rested = Instant::now() + REST;
+        while self.control.wait(rested, || false) == Woken::Reload {}
         while !self.control.stopping() {
             if let Some(row) = self.control.take_refresh() {
                 self.refresh(row);

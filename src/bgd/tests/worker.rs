@@ -1,7 +1,7 @@
 //! When a worker polls, what it leaves alone, and how it ends.
 
 use super::*;
-use crate::bgd::control::Control;
+use crate::bgd::control::{Control, REST};
 use crate::bgd::dispatcher::{RESTART_DELAY, Workers};
 use crate::bgd::worker::{End, Poller, Worker};
 use crossbeam_channel::bounded;
@@ -132,6 +132,16 @@ fn a_changed_configuration_is_polled_with_at_once_and_another_load_is_not() {
     assert_eq!(polls(&site), 1);
     site.load(|config| config.bgd[0].check_timeout_ms = 900);
     eventually("the second poll", || polls(&site) == 2);
+}
+
+#[test]
+fn a_new_worker_lets_its_configuration_rest() {
+    let mut site = Site::with(Table::Absent, |config| config.bgd[0].active = false);
+    let loaded = Instant::now();
+    site.load(|config| config.bgd[0].active = true);
+    eventually("a poll", || !site.servers.times.lock().is_empty());
+    let rest = site.servers.times.lock()[0] - loaded;
+    assert!(rest >= REST, "{rest:?}");
 }
 
 #[test]
