@@ -50,8 +50,7 @@ fn main() -> ExitCode {
         configure(scenario, &a)?;
         for (turn, alone) in TURNS.iter().zip((ALONE..).step_by(2)) {
             let (cluster, other) = if turn.deployment == Green::A { (&a, &b) } else { (&b, &a) };
-            prepare(scenario, cluster, turn)?;
-            let began = scenario.simulator.probe_log_last_sequence()?;
+            let began = prepare(scenario, cluster, turn)?;
             test_switchover(tap, scenario, cluster)?;
             test_drained(tap, scenario, cluster, turn, alone)?;
             test_probes(tap, scenario, other, turn, began)?;
@@ -71,19 +70,22 @@ fn configure(scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Err
     admin::configure_deployment(&mut scenario.admin, HOSTGROUPS, &members)
 }
 
-/// Replaces the green servers, and the worker if the turn is to have a new one.
-fn prepare(scenario: &mut Scenario, cluster: &RdsBgdCluster, turn: &Turn) -> Result<(), Error> {
+/// Replaces the green servers, and the worker if the turn is to have a new one. The probes after the returned one are the turn's: a new
+/// worker asks as soon as it is there.
+fn prepare(scenario: &mut Scenario, cluster: &RdsBgdCluster, turn: &Turn) -> Result<u64, Error> {
     if turn.new_worker {
         admin::set_deployment(&mut scenario.admin, HOSTGROUPS.writer, "active=0")?;
         wait_until_quiet(scenario)?;
     }
+    let began = scenario.simulator.probe_log_last_sequence()?;
     let Hostgroups { writer, green_writer, green_reader, .. } = HOSTGROUPS;
     scenario.admin.execute(&format!(
         "DELETE FROM mysql_servers WHERE hostgroup_id IN ({green_writer},{green_reader})"
     ))?;
     admin::insert_server(&mut scenario.admin, green_writer, &cluster.green_writer, "ONLINE")?;
     admin::insert_server(&mut scenario.admin, green_reader, &cluster.green_readers[0], "ONLINE")?;
-    admin::set_deployment(&mut scenario.admin, writer, "active=1")
+    admin::set_deployment(&mut scenario.admin, writer, "active=1")?;
+    Ok(began)
 }
 
 /// Waits until the worker has ended, which nothing tells but that it asks no more.
