@@ -330,6 +330,22 @@ mod tests {
     }
 
     #[test]
+    fn each_pair_has_the_port_of_its_own_blue_server() {
+        let at = |host, port| Member { endpoint: Endpoint::new(host, port), ..online("") };
+        let members = Members {
+            blue_writers: vec![at("db.x", 3307)],
+            blue_readers: vec![at("r1.x", 3308)],
+            green_writers: vec![at("db-green-1.x", 3307)],
+            green_readers: vec![at("r1-green-1.x", 3308)],
+        };
+        let mut map = Map::build(&row(Some(30)), &members, "db-green-1.x");
+        let green = GreenAddress { ip: [127, 0, 0, 1].into(), valid_until: Instant::now() };
+        map.pairs.iter_mut().for_each(|pair| pair.green = Some(green));
+        let ports: Vec<_> = map.pairs.iter().filter_map(Pair::green_address).map(|at| at.port()).collect();
+        assert_eq!(ports, [3307, 3308]);
+    }
+
+    #[test]
     fn an_address_is_looked_up_again_when_it_expires_unless_pinned() {
         let now = Instant::now();
         let mut pair = Pair::new(Role::Writer, &Endpoint::new("db.x", 3306), "db-green-1.x", false, false);

@@ -125,6 +125,14 @@ mod tests {
     }
 
     #[test]
+    fn the_status_of_the_target_counts() {
+        let source: &[Option<&str>] = &[Some("1"), Some("db"), Some("1"), Some(SOURCE), Some("AVAILABLE")];
+        let ahead: &[Option<&str>] =
+            &[Some("2"), Some("g"), Some("1"), Some(TARGET_ROLE), Some("SWITCHOVER_INITIATED")];
+        assert_eq!(Topology::parse(&result(&COLUMNS, &[source, ahead])), target("g", "SWITCHOVER_INITIATED"));
+    }
+
+    #[test]
     fn columns_are_found_by_name_in_any_case_and_order() {
         let rows: &[&[Option<&str>]] = &[&[Some("AVAILABLE"), Some(TARGET_ROLE), Some("g")]];
         assert_eq!(Topology::parse(&result(&["STATUS", "Role", "EndPoint"], rows)), target("g", "AVAILABLE"));

@@ -573,3 +573,90 @@ fn a_second_deployment_starts_from_scratch() {
     assert_eq!(world.pins.get("db.x"), world.names.get("db-green-2.x"));
     assert_eq!(world.drained.get(&at("db.x")), Some(&2));
 }
+
+#[test]
+fn completion_gives_the_writers_name_back_at_once_and_readers_stay_pinned() {
+    let mut world = reached(&[POST]);
+    assert_eq!(world.pins.keys().collect::<Vec<_>>(), ["db.x", "r1.x"]);
+    world.status(COMPLETED);
+    assert_eq!(world.pins.keys().collect::<Vec<_>>(), ["r1.x"]);
+    assert_eq!(world.shunned.iter().collect::<Vec<_>>(), [&at("r2.x")]);
+    world.topology(Topology::Empty);
+    assert!(world.pins.is_empty() && world.shunned.is_empty());
+}
+
+#[test]
+fn an_unknown_green_name_is_looked_up_with_each_observation_of_a_writer_phase() {
+    let look_ups = |world: &World| world.log.iter().filter(|action| matches!(action, Resolve(_))).count();
+    for status in ["AVAILABLE", INITIATED, IN_PROGRESS, POST] {
+        let mut world = reached(&[]);
+        let address = world.names.remove(TARGET).expect("known");
+        for count in 1..=3 {
+            world.status(status);
+            assert_eq!((look_ups(&world), direct(&world)), (count, None), "{status}");
+        }
+        world.names.insert(TARGET.into(), address);
+        world.status(status);
+        assert_eq!((look_ups(&world), direct(&world)), (4, green()), "{status}");
+        world.status(status);
+        assert_eq!(look_ups(&world), 4, "{status}");
+    }
+    let mut world = reached(&[COMPLETED]);
+    world.status(COMPLETED);
+    assert_eq!(look_ups(&world), 0);
+}
+
+#[test]
+fn a_writer_whose_green_name_is_unknown_takes_traffic_by_its_own_name() {
+    let mut world = reached(&[IN_PROGRESS]);
+    world.names.clear();
+    world.see(Observation::Refresh { row: world::row(), members: world::members() });
+    let actions = world.status(POST);
+    assert!(actions.contains(&configure("db.x", false)) && world.pins.is_empty(), "{actions:?}");
+    world.names = World::new().names;
+    let pinned = [pin("db.x", 14), Drain(at("db.x")), pin("r1.x", 15), Drain(at("r1.x"))];
+    assert_eq!(world.status(POST), pinned);
+}
+
+#[test]
+fn clean_up_is_done_once() {
+    for statuses in [&["AVAILABLE"][..], &[POST], &[POST, COMPLETED]] {
+        let mut world = reached(statuses);
+        assert_ne!(world.topology(Topology::Empty), []);
+        for again in [Observation::TableAbsent, Observation::Vanished, Observation::Exit] {
+            assert_eq!(world.see(again), [], "{statuses:?}");
+        }
+        assert_eq!(world.topology(Topology::Empty), [], "{statuses:?}");
+        assert_eq!(world.machine.interval(), Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn the_log_tells_how_a_topology_drained() {
+    for (observation, cause) in [
+        (Observation::TableAbsent, "mysql.rds_topology does not exist"),
+        (Observation::Vanished, "mysql.rds_topology is gone, error 1146"),
+        (
+            Observation::Metadata { topology: Topology::Empty, members: world::members() },
+            "mysql.rds_topology is empty",
+        ),
+    ] {
+        let mut world = reached(&["AVAILABLE"]);
+        let told = publish(BgdStatus::Available, BgdStatus::None, cause);
+        assert_eq!(world.see(observation).last(), Some(&told));
+    }
+}
+
+#[test]
+fn a_rollback_leaves_green_names_alone() {
+    let mut world = reached(&[POST]);
+    let actions = world.see(Observation::Exit);
+    let names: Vec<_> = actions
+        .iter()
+        .filter_map(|action| match action {
+            RemoveDns(host) => Some(&**host),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(names, ["db.x", "r1.x", "r2.x"]);
+}
