@@ -40,6 +40,12 @@ pub fn configure_monitor(admin: &mut Connection, user: &Credentials) -> Result<(
     admin.execute("LOAD MYSQL VARIABLES TO RUNTIME").map(drop)
 }
 
+/// A read_only check every `interval_ms`. A long interval leaves all placement to the deployments.
+pub fn check_read_only_every(admin: &mut Connection, interval_ms: u32) -> Result<(), Error> {
+    admin.execute(&format!("SET mysql-monitor_read_only_interval={interval_ms}"))?;
+    admin.execute("LOAD MYSQL VARIABLES TO RUNTIME").map(drop)
+}
+
 /// Discovery in every `cycles`-th read_only cycle, which makes deployments of its own if `auto`.
 pub fn discover(admin: &mut Connection, cycles: u32, auto: bool) -> Result<(), Error> {
     admin.execute(&format!("SET mysql-monitor_aws_rds_topology_discovery_interval={cycles}"))?;

@@ -12,7 +12,7 @@ use tap::scenario::{self, Scenario};
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1430);
 
 fn main() -> ExitCode {
-    scenario::run(114, |tap, scenario| {
+    scenario::run(118, |tap, scenario| {
         let cluster = hosts::cluster_1_green_a(scenario.server_port());
         let deployment = Deployment { hostgroups: HOSTGROUPS, cluster };
         deployment.configure(scenario)?;
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         for phase in [Phase::InProgress, Phase::PostProcessing] {
             test_unknown_status(tap, scenario, &deployment, phase)?;
         }
+        test_restored_without_checks(tap, scenario, &deployment)?;
         test_no_target(tap, scenario, &deployment)?;
         test_switchover(tap, scenario, &deployment)
     })
@@ -92,6 +93,23 @@ fn test_unknown_status(
     scenario.expect_probed(tap, blue, None, &format!("{when}: the blue writer is asked"))?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     Ok(())
+}
+
+/// A check of read_only would put the writer back, too: there are none, so the deployment does it.
+fn test_restored_without_checks(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    deployment: &Deployment,
+) -> Result<(), Error> {
+    admin::check_read_only_every(&mut scenario.admin, 60_000)?;
+    for (published, status) in [("AVAILABLE", "AVAILABLE"), ("PROVISIONING", "NONE")] {
+        deployment.reach(scenario, Phase::InProgress)?;
+        scenario.publish(&deployment.cluster, published)?;
+        scenario.expect_status(tap, HOSTGROUPS.writer, status);
+        let when = format!("{published} without checks of read_only");
+        deployment.expect_placement(tap, scenario, Phase::Available, &when)?;
+    }
+    admin::check_read_only_every(&mut scenario.admin, 100)
 }
 
 /// NONE, and read_only is checked again, but pins and shuns stand until a target is there again.

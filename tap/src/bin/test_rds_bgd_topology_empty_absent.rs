@@ -41,7 +41,7 @@ impl Drain {
 }
 
 fn main() -> ExitCode {
-    scenario::run(105, |tap, scenario| {
+    scenario::run(109, |tap, scenario| {
         let cluster = hosts::cluster_1_green_a(scenario.server_port());
         let deployment = Deployment { hostgroups: HOSTGROUPS, cluster };
         deployment.configure(scenario)?;
@@ -50,6 +50,7 @@ fn main() -> ExitCode {
                 test_drained(tap, scenario, &deployment, phase, drain)?;
             }
         }
+        test_restored_without_checks(tap, scenario, &deployment)?;
         test_intervals(tap, scenario, &deployment)
     })
 }
@@ -79,6 +80,23 @@ fn test_drained(
     tap.is(steps, vec![(drain.asked(), blue.endpoint())], &format!("{when}: what is asked from then on"));
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     Ok(())
+}
+
+/// A check of read_only would put the writer back, too: there are none, so the deployment does it.
+fn test_restored_without_checks(
+    tap: &mut Emitter,
+    scenario: &mut Scenario,
+    deployment: &Deployment,
+) -> Result<(), Error> {
+    admin::check_read_only_every(&mut scenario.admin, 60_000)?;
+    for drain in [Drain::Empty, Drain::Absent] {
+        deployment.reach(scenario, Phase::InProgress)?;
+        drain.happen(scenario, deployment)?;
+        scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
+        let when = format!("{drain:?} without checks of read_only");
+        deployment.expect_placement(tap, scenario, Phase::Available, &when)?;
+    }
+    admin::check_read_only_every(&mut scenario.admin, 100)
 }
 
 /// The configured interval is far longer than those of AVAILABLE and of the writer's phases, and than any pause of a busy machine. New
