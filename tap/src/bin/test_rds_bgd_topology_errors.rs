@@ -167,13 +167,15 @@ fn test_failing_with_pins(
 ) -> Result<(), Error> {
     deployment.reach(scenario, Phase::PostProcessing)?;
     let when = "1105 on both in POST_PROCESSING";
-    // Nobody has used the reader hostgroup since its connections were drained: who comes now needs a new one.
+    // Nobody has used the blue hostgroups since their connections were drained: who comes now needs a new one.
     test_fall_back(tap, scenario, deployment, Phase::PostProcessing, when)?;
     scenario.expect_answer(tap, HOSTGROUPS.reader, deployment.mapped_reader(), when)?;
     deployment.publish(scenario, Phase::PostProcessing)?;
     let when = "POST_PROCESSING, answering again";
     deployment.await_probes(scenario, &deployment.cluster.green_writer, METADATA, 2)?;
-    deployment.expect_green_answers(tap, scenario, when)?;
+    scenario.expect_answer(tap, HOSTGROUPS.writer, &deployment.cluster.green_writer, when)?;
+    let kept = scenario.admin.holds(&format!("{}>0", admin::pooled(deployment.mapped_reader())))?;
+    tap.ok(kept, &format!("{when}: a pair that was drained is not drained again"));
     deployment.expect_suppressed(tap, scenario, when)
 }
 
