@@ -33,7 +33,7 @@ impl Dispatcher {
         let stopped = Arc::clone(&stop);
         let run = move || {
             while !stopped.load(Ordering::Acquire) {
-                match workers.tick(Instant::now()) {
+                match workers.attend(Instant::now()) {
                     Some(due) => drop(rung.recv_deadline(due)),
                     None => drop(rung.recv()),
                 }
@@ -141,7 +141,7 @@ impl Workers {
     }
 
     /// Does what is to be done now. Returns when there will be more, if nothing happens before.
-    pub(super) fn tick(&mut self, now: Instant) -> Option<Instant> {
+    pub(super) fn attend(&mut self, now: Instant) -> Option<Instant> {
         self.look();
         self.reap(now);
         self.dismiss();

@@ -290,14 +290,14 @@ fn a_deployment_whose_worker_has_panicked_gets_another_after_a_while() {
     let (bell, rung) = bounded(1);
     let mut workers = Workers::new(site.effects.clone(), bell.clone());
     let now = Instant::now();
-    assert_eq!(workers.tick(now), None);
+    assert_eq!(workers.attend(now), None);
     let failed = Worker::spawn(10, Arc::default(), bell, || End::Panicked).unwrap();
     workers.running.get_mut(&10).unwrap().worker = failed;
     eventually("its end", || workers.running[&10].worker.ended());
     assert!(rung.recv_timeout(QUIET).is_ok());
     let due = now + RESTART_DELAY;
-    assert_eq!((workers.tick(now), workers.running.len()), (Some(due), 0));
-    assert_eq!((workers.tick(now + RESTART_DELAY / 2), workers.running.len()), (Some(due), 0));
-    assert_eq!((workers.tick(due), workers.running.len()), (None, 1));
+    assert_eq!((workers.attend(now), workers.running.len()), (Some(due), 0));
+    assert_eq!((workers.attend(now + RESTART_DELAY / 2), workers.running.len()), (Some(due), 0));
+    assert_eq!((workers.attend(due), workers.running.len()), (None, 1));
     workers.stop();
 }
