@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 fn run(options: &Options) -> ExitCode {
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info"))
         .format(|out, record| {
-            let (time, level, target) = (out.timestamp(), record.level(), record.target());
+            let (time, level, target) = (out.timestamp_micros(), record.level(), record.target());
             let style = out.default_level_style(level);
             writeln!(
                 out,

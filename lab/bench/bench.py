@@ -14,10 +14,10 @@ import os
 import platform
 import statistics
 import sys
-import time
 
 import measure
 from lanes import Bench, Failure
+from report import say, table
 
 POINT_SELECT = "oltp_point_select"
 PARTS = ("text", "prepared", "churn", "admin", "memory")
@@ -35,10 +35,6 @@ def arguments():
     parser.add_argument("--sessions", type=int, default=2000, help="idle sessions for the memory part (default 2000)")
     parser.add_argument("--only", default=",".join(PARTS), help=f"parts to run (default {','.join(PARTS)})")
     return parser.parse_args()
-
-
-def say(text):
-    print(f"bench: [{time.monotonic() - BEGUN:5.0f} s] {text}", file=sys.stderr, flush=True)
 
 
 def rounds(lanes, options, title, take):
@@ -66,14 +62,6 @@ def spread(values, digits):
 def ratios(results, name, base):
     """Each round's rate by the base lane's of the same round."""
     return [own["rate"] / other["rate"] for own, other in zip(results[name], results[base])]
-
-
-def table(title, header, rows):
-    print(f"\n{title}\n")
-    widths = [max(len(str(row[at])) for row in [header, *rows]) for at in range(len(header))]
-    for row in [header, *rows]:
-        print("  ".join(str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip())
-    sys.stdout.flush()
 
 
 def report(title, results, base="direct"):
@@ -150,7 +138,6 @@ def main():
                 point_selects(bench, options, part)
 
 
-BEGUN = time.monotonic()
 try:
     main()
 except Failure as failure:

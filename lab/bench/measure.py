@@ -1,13 +1,11 @@
 """One measurement: sysbench on one lane, and what the lane's own process used meanwhile."""
 
-import hashlib
 import os
 import re
-import socket
-import struct
 import subprocess
 import time
 
+from client import Connection
 from lanes import PASSWORD, SCHEMA, USER, Failure
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -102,54 +100,17 @@ class Reader:
             raise Failure(f"the reader of the admin port ended with {ended}")
 
 
-def read_packet(stream):
-    header = stream.read(4)
-    if len(header) < 4:
-        raise Failure("a connection was closed at its login")
-    return stream.read(int.from_bytes(header[:3], "little"))
-
-
-def open_session(port, user):
-    """A logged-in connection that has run one statement; it stays open with the socket."""
-    connection = socket.create_connection(("127.0.0.1", port), 30)
-    stream = connection.makefile("rb")
-    greeting = read_packet(stream)
-    if greeting[:1] == b"\xff":
-        raise Failure(f"port {port} refuses a connection: {greeting[3:].decode(errors='replace')}")
-    at = greeting.index(b"\0", 1) + 5
-    nonce = greeting[at:at + 8] + greeting[at + 27:at + 39]
-    stage1 = hashlib.sha1(PASSWORD.encode()).digest()
-    salted = hashlib.sha1(nonce + hashlib.sha1(stage1).digest()).digest()
-    answer = bytes(a ^ b for a, b in zip(stage1, salted))
-    flags = 0x00000001 | 0x00000200 | 0x00002000 | 0x00008000 | 0x00080000 | 0x01000000
-    send(connection, 1, struct.pack("<IIB23x", flags, 1 << 24, 45) + user.encode() + b"\0" + bytes([len(answer)]) + answer
-         + b"mysql_native_password\0")
-    verdict = read_packet(stream)
-    if verdict[:1] == b"\xfe":
-        raise Failure(f"port {port} asks for another authentication plugin")
-    if verdict[:1] != b"\0":
-        raise Failure(f"login on port {port}: {verdict[9:].decode(errors='replace')}")
-    send(connection, 0, b"\x03SELECT 1")
-    for _ in range(4):
-        read_packet(stream)
-    return stream, connection
-
-
-def send(connection, sequence, payload):
-    connection.sendall(len(payload).to_bytes(3, "little") + bytes([sequence]) + payload)
-
-
 def memory(lane, sessions):
     """Resident KiB that each of many idle sessions adds to the lane's process."""
     port, pid, user = lane
     before, held = resident_kib(pid), []
     try:
         for _ in range(sessions):
-            held.append(open_session(port, user))
+            held.append(Connection(port, user, PASSWORD))
+            held[-1].query("SELECT 1")
         time.sleep(1)
         return (resident_kib(pid) - before) / sessions
     finally:
-        for stream, connection in held:
-            stream.close()
+        for connection in held:
             connection.close()
         time.sleep(1)

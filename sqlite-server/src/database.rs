@@ -18,7 +18,7 @@ use wire::socket::Socket;
 /// How long a statement may run, the time its client takes to read the rows included.
 const STATEMENT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a writer waits for another one.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// Time between two looks whether the other one is done. SQLite's own waits grow to 100 ms, which is longer than a probe of
 /// the monitor may take in all.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);

@@ -11,13 +11,14 @@ mod read_only;
 mod snapshot;
 mod traffic;
 
-use crate::database::sql_error;
+use crate::database::{LOCK_WAIT, sql_error};
 use crate::rows;
 use crate::text;
 use behaviour::{Behaviour, Behaviours};
 use dns::Dns;
 use endpoint::Endpoint;
 use own_data::OwnData;
+use parking_lot::Mutex;
 use probe::{Kind, Outcome};
 use read_only::ReadOnly;
 use rusqlite::{Connection, Transaction};
@@ -39,6 +40,9 @@ pub(crate) struct Simulator {
     behaviours: Behaviours,
     own_data: OwnData,
     dns: Arc<Dns>,
+    /// Whose turn it is to log a probe: hundreds of probers in line cost less than as many that look again and again whether the
+    /// log is free.
+    logging: Mutex<()>,
 }
 
 impl Simulator {
@@ -53,6 +57,7 @@ impl Simulator {
             behaviours: Behaviours::default(),
             own_data: OwnData::beside(file),
             dns: Arc::new(Dns::new(file)),
+            logging: Mutex::default(),
         };
         if let Err(error) = simulator.own_data.remove() {
             log::warn!("simulator: cannot remove the backends' data of an earlier start: {error}");
@@ -164,10 +169,13 @@ impl Backend {
     /// in as well; a client's own is one already.
     fn look<'a>(&'a self, kind: Kind, connection: &'a Connection) -> Result<Seen<'a>, SqlError> {
         let endpoint = self.endpoint.as_ref().ok_or_else(endpoint::unknown)?;
+        let own = connection.is_autocommit();
+        // A client's transaction may hold what the first in line waits for. Whose turn does not come goes on without.
+        let turn = own.then(|| self.simulator.logging.try_lock_for(LOCK_WAIT)).flatten();
         probe::record(connection, endpoint, kind, self.encrypted)
             .map_err(|error| internal("record a probe", &error))?;
+        drop(turn);
         let failed = |error| internal("read the state of a backend", &error);
-        let own = connection.is_autocommit();
         let snapshot = own.then(|| connection.unchecked_transaction()).transpose().map_err(failed)?;
         let control = probe::control(connection, endpoint).map_err(failed)?;
         Ok((endpoint, probe::outcome(kind, control), snapshot))
