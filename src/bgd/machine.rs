@@ -350,14 +350,14 @@ impl Machine {
         let writer = self.map.as_mut().and_then(Map::writer_mut);
         if let Some(pair) = writer {
             actions.push(Action::RemoveDns(pair.blue.host.clone()));
-            // Post-processing was never seen: a writer left demoted would take no traffic until the topology drains.
             if skipped {
-                let endpoint = pair.blue.clone();
                 pair.drained = true;
-                actions.push(Action::Drain(endpoint.clone()));
-                let (reader, also_reader) = (self.row.reader_hostgroup, self.row.writer_is_also_reader);
-                actions.push(Action::ConfigureWriter { endpoint, reader, also_reader });
+                actions.push(Action::Drain(pair.blue.clone()));
             }
+        }
+        // Post-processing was never seen: a writer left demoted would take no traffic until the topology drains.
+        if skipped {
+            self.restore_writer(actions);
         }
         self.publish(actions);
     }

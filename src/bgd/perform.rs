@@ -6,7 +6,7 @@ mod tests;
 use super::Effects;
 use super::machine::{Action, Observation, Resolution, Transition};
 use super::mapping::GreenAddress;
-use crate::hostgroups::{Endpoint, HostgroupId};
+use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,10 +42,12 @@ impl Performer {
             }
             Action::Resolve(hosts) => return Some(Observation::Resolved(self.resolve(hosts, lookup))),
             Action::Demote { endpoint, reader } => {
-                backends.update(|groups| groups.demote(id, reader, &endpoint))
+                self.move_writer(reader, |groups| groups.demote(id, reader, &endpoint));
             }
             Action::ConfigureWriter { endpoint, reader, also_reader } => {
-                backends.update(|groups| groups.configure_writer(id, reader, &endpoint, also_reader));
+                self.move_writer(reader, |groups| {
+                    groups.configure_writer(id, reader, &endpoint, also_reader)
+                });
             }
             Action::Pin { host, address } => {
                 dns.pin(&host, address, id);
@@ -68,6 +70,17 @@ impl Performer {
             Action::Publish(transition) => self.publish(&transition, place),
         }
         None
+    }
+
+    /// A LOAD may have ended the deployment since the observation, or given it another reader hostgroup. It has placed every server as
+    /// configured, and nobody would look for one that was moved to where the readers were.
+    fn move_writer(&self, reader: HostgroupId, change: impl FnOnce(&mut Hostgroups)) {
+        self.effects.backends.update(|groups| {
+            let deployment = groups.deployments().get(&self.id);
+            if deployment.is_some_and(|deployment| deployment.row.reader_hostgroup == reader) {
+                change(groups);
+            }
+        });
     }
 
     fn add_green_writer(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> Option<Observation> {

@@ -182,6 +182,13 @@ fn completion_without_post_processing_returns_the_writer() {
     assert_eq!(world.status(COMPLETED)[..3], [forget("db.x"), Drain(at("db.x")), configure("db.x", false)]);
     assert_eq!(direct(&world), green());
     assert!(world.demoted.is_empty());
+
+    // A writer that was demoted after the LOAD and before the refresh is in no map yet.
+    let mut world = reached(&[IN_PROGRESS]);
+    world.refresh(|_| {});
+    world.demoted.insert(at("db.x"));
+    assert_eq!(world.status(COMPLETED)[..1], [configure("db.x", false)]);
+    assert!(world.demoted.is_empty());
 }
 
 #[test]
