@@ -10,6 +10,8 @@ pub mod mapping;
 mod perform;
 pub mod phase;
 #[cfg(test)]
+mod races;
+#[cfg(test)]
 mod tests;
 pub mod topology;
 mod worker;

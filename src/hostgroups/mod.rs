@@ -3,6 +3,8 @@
 mod discovery;
 mod health;
 mod load;
+#[cfg(test)]
+mod model;
 mod placement;
 mod policy;
 pub mod rows;

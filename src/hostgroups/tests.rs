@@ -4,7 +4,6 @@ use crate::testing::{pair, server as row};
 use ServerStatus::*;
 use admin::Value;
 use admin::rows::{ConfiguredStatus, HostgroupAttributesRow, ServerSslParamsRow, ServersConfig};
-use proptest::prelude::*;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -486,60 +485,4 @@ fn rows_follow_the_tables_columns() {
         text("WRITER_SWITCHOVER_INITIATED"),
     ];
     assert_eq!(runtime_mysql_aws_rds_bgd_hostgroups_rows(&hostgroups), [deployment]);
-}
-
-#[derive(Debug, Clone)]
-enum Step {
-    ReadOnly { host: usize, read_only: bool, also_reader: bool },
-    Demote(usize),
-    Configure { host: usize, also_reader: bool },
-    Shun(usize),
-    Unshun(usize),
-    Purge,
-}
-
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step =
-        prop_oneof![
-            (0..3usize, any::<bool>(), any::<bool>())
-                .prop_map(|(host, read_only, also_reader)| Step::ReadOnly { host, read_only, also_reader }),
-            (0..3usize).prop_map(Step::Demote),
-            (0..3usize, any::<bool>()).prop_map(|(host, also_reader)| Step::Configure { host, also_reader }),
-            (0..3usize).prop_map(Step::Shun),
-            (0..3usize).prop_map(Step::Unshun),
-            Just(Step::Purge),
-        ];
-    proptest::collection::vec(step, 0..40)
-}
-
-proptest! {
-    #[test]
-    fn moves_never_lose_a_server(steps in steps()) {
-        let hosts = ["a", "b", "c"];
-        let mut hostgroups = loaded(vec![row(WRITER, "a"), row(READER, "b"), row(WRITER, "c"), row(READER, "c")]);
-        for step in steps {
-            match step {
-                Step::ReadOnly { host, read_only, also_reader } => {
-                    let endpoint = at(hosts[host]);
-                    let moves = hostgroups.read_only_moves(&endpoint, read_only);
-                    let lines = hostgroups.apply_read_only(&endpoint, read_only, also_reader);
-                    prop_assert_eq!(moves, !lines.is_empty());
-                    prop_assert!(!hostgroups.read_only_moves(&endpoint, read_only));
-                }
-                Step::Demote(host) => hostgroups.demote(WRITER, READER, &at(hosts[host])),
-                Step::Configure { host, also_reader } => {
-                    hostgroups.configure_writer(WRITER, READER, &at(hosts[host]), also_reader);
-                    prop_assert!(hostgroups.present(WRITER, &at(hosts[host])).is_some());
-                    prop_assert_eq!(hostgroups.present(READER, &at(hosts[host])).is_some(), also_reader);
-                }
-                Step::Shun(host) => { hostgroups.shun_aws_bgd(READER, &at(hosts[host])); }
-                Step::Unshun(host) => { hostgroups.unshun_aws_bgd(READER, &at(hosts[host])); }
-                Step::Purge => hostgroups.purge(none_in_use),
-            }
-            for host in hosts {
-                let places = [WRITER, READER].map(|id| hostgroups.present(id, &at(host)).is_some());
-                prop_assert!(places.contains(&true), "{host} is nowhere");
-            }
-        }
-    }
 }

@@ -338,7 +338,7 @@ impl Checks {
     }
     /// Placement is touched only where it changes, since that wakes waiting sessions. That no suspension began is asked
     /// once more under its lock: a switchover suspends first and moves servers under the same lock afterwards.
-    fn place(&self, endpoint: &Endpoint, read_only: bool, admission: Admission) {
+    pub(crate) fn place(&self, endpoint: &Endpoint, read_only: bool, admission: Admission) {
         if !self.backends.read(|hostgroups| hostgroups.read_only_moves(endpoint, read_only)) {
             return;
         }

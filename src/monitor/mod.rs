@@ -15,10 +15,11 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use checks::Checks;
+
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::pool::Backends;
-use checks::Checks;
 use crossbeam_channel::{Sender, bounded};
 use kind::Kind;
 use parking_lot::Mutex;
