@@ -15,7 +15,7 @@ use admin::rows::{BgdHostgroupRow, ServerRow, ServersConfig};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Statuses of AWS, and no rows.
@@ -73,9 +73,9 @@ fn config(variant: usize) -> ServersConfig {
 struct Site {
     effects: Effects,
     checks: Checks,
-    /// Servers of a deployment say the opposite of what is so. It is set after their checks have been suspended, and ends before these
-    /// resume: no such word may ever count.
-    lying: [AtomicBool; IDS.len()],
+    /// Servers of each deployment that say the opposite of what is so. They begin when their checks have been suspended, and end
+    /// before these resume: no such word may ever count.
+    lying: [Mutex<Vec<Endpoint>>; IDS.len()],
     /// The generation of the configuration that each worker has taken up; the largest number when it has ended.
     taken_up: [AtomicU64; IDS.len()],
     loads: (crossbeam_channel::Sender<usize>, crossbeam_channel::Receiver<usize>),
@@ -142,7 +142,7 @@ impl Site {
                 continue;
             };
             breathe();
-            let said = read_only != self.lying[number].load(Ordering::Acquire);
+            let said = read_only != self.lying[number].lock().contains(endpoint);
             breathe();
             self.checks.place(endpoint, said, admission);
         }
@@ -249,17 +249,18 @@ impl<'a> Worker<'a> {
         let lying = &self.site.lying[self.number];
         let mut actions = VecDeque::from(self.machine.step(observation, Instant::now()));
         while let Some(action) = actions.pop_front() {
+            let suspended = match &action {
+                Action::Suppress(endpoints) => endpoints.clone(),
+                _ => Vec::new(),
+            };
             if action == Action::ClearSuppression {
-                lying.store(false, Ordering::Release);
+                lying.lock().clear();
             }
-            let suppresses = matches!(action, Action::Suppress(_));
             if let Some(answer) = self.performer.perform(action, Duration::from_secs(10), "") {
                 let more = self.machine.step(answer, Instant::now());
                 more.into_iter().rev().for_each(|action| actions.push_front(action));
             }
-            if suppresses {
-                lying.store(true, Ordering::Release);
-            }
+            lying.lock().extend(suspended);
         }
     }
     /// Servers are where the status says, unless a LOAD has come since the configuration was taken up.
