@@ -41,10 +41,10 @@ def arguments():
     parser.add_argument("--pointsman", required=True, metavar="PROGRAM", help="a release build of the simulator flavour")
     parser.add_argument("--deployments", type=int, default=200, help="how many (default 200)")
     parser.add_argument("--minutes", type=float, default=10, help="for which growth is watched (default 10)")
-    parser.add_argument("--quick", action="store_true", help="few samples, and growth for three seconds")
+    parser.add_argument("--quick", action="store_true", help="few samples, and growth for two seconds")
     options = parser.parse_args()
-    options.samples, options.waves, options.seconds, options.settle = (3, 1, 2, 1) if options.quick else (200, 5, 30, 30)
-    options.growth = 3 if options.quick else 60 * options.minutes
+    options.samples, options.waves, options.seconds, options.settle = (3, 1, 1, 0.5) if options.quick else (200, 5, 30, 30)
+    options.growth = 2 if options.quick else 60 * options.minutes
     return options
 
 
