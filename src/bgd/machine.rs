@@ -79,6 +79,10 @@ impl Machine {
     pub fn published(&self) -> BgdStatus {
         self.published
     }
+    /// The blue writer whose placement this deployment has changed.
+    pub fn moved_writer(&self) -> Option<&Endpoint> {
+        self.moved_writer.as_ref()
+    }
     /// The statement of the next poll.
     pub fn kind(&self) -> ProbeKind {
         self.kind

@@ -18,6 +18,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use wire::WireError;
 
+#[cfg(test)]
+mod tests;
+
 /// Whether the table exists; seen by the server as it is written here.
 const TABLE_CHECK: &str =
     "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA='mysql' AND TABLE_NAME='rds_topology'";
@@ -117,7 +120,7 @@ pub(super) struct Poller {
     control: Arc<Control>,
     machine: Machine,
     performer: Performer,
-    /// Blue writers as configured, for the time when the writer hostgroup is empty because the writer is demoted.
+    /// Blue writers as of the start or the last refresh, for a time when nothing is placed in the writer hostgroup.
     blue: Vec<Member>,
     /// Where the last poll went.
     place: String,
@@ -163,7 +166,7 @@ impl Poller {
 
     pub fn poll_until_stopped(&mut self) {
         self.effects.backends.update(|groups| groups.set_bgd_status(self.id, BgdStatus::None));
-        self.blue = self.members().blue_writers;
+        self.blue = self.blue_writers();
         let rested = Instant::now() + REST;
         while self.control.wait(rested, || false) == Woken::Reload {}
         while !self.control.stopping() {
@@ -202,8 +205,8 @@ impl Poller {
         log::info!("blue/green deployment {}: the configuration changed", self.id);
         self.place.clear();
         self.publish_again();
+        self.blue = self.blue_writers();
         let members = self.effects.backends.read(|groups| Members::of(groups, &row));
-        self.blue = members.blue_writers.clone();
         self.observe(Observation::Refresh { row, members });
     }
 
@@ -279,7 +282,7 @@ impl Poller {
         use log::Level::{Error, Warn};
         let eligible =
             |members: &[Member]| members.iter().filter(|m| m.eligible()).cloned().collect::<Vec<_>>();
-        let mut writers = eligible(&self.members().blue_writers);
+        let mut writers = eligible(&self.blue_writers());
         if writers.is_empty() {
             writers = eligible(&self.blue);
         }
@@ -300,6 +303,15 @@ impl Poller {
 
     fn members(&self) -> Members {
         self.effects.backends.read(|groups| Members::of(groups, self.machine.row()))
+    }
+
+    /// Blue writers as they are placed. One that is demoted counts: a poll may have demoted it again since LOAD has put it back.
+    fn blue_writers(&self) -> Vec<Member> {
+        let mut members = self.members();
+        if let Some(writer) = self.machine.moved_writer() {
+            members.restore_writer(writer);
+        }
+        members.blue_writers
     }
 
     fn timeout(&self) -> Duration {
