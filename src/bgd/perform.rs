@@ -51,6 +51,13 @@ impl Performer {
             }
             Action::Pin { host, address } => {
                 dns.pin(&host, address, id);
+                // While a pin was given up, connections may have gone to the blue server again.
+                let strays = backends.drain_elsewhere(&host, address);
+                if strays > 0 {
+                    log::info!(
+                        "blue/green deployment {id}: {host} is pinned: {strays} connections elsewhere are retired"
+                    );
+                }
                 backends.wake();
             }
             Action::RemoveDns(host) => {

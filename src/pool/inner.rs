@@ -363,11 +363,16 @@ impl<T> Inner<T> {
             }
         }
     }
-    /// Retires connections to addresses that a name (normalised) does not lead to any more. Returns how many.
-    pub fn drain_at(&mut self, name: &str, addresses: &[IpAddr], trash: &mut Trash<T>) -> usize {
+    /// Retires connections to `stray` addresses, which a name (normalised) does not lead to any more. Returns how many.
+    pub fn drain_strays(
+        &mut self,
+        name: &str,
+        stray: impl Fn(IpAddr) -> bool,
+        trash: &mut Trash<T>,
+    ) -> usize {
         let pools = self.pools.values_mut().flatten();
         let named = pools.filter(|(endpoint, _)| normalise(&endpoint.host) == name);
-        named.map(|(_, pool)| pool.drain_at(addresses, trash)).sum()
+        named.map(|(_, pool)| pool.drain_strays(&stray, trash)).sum()
     }
     /// Shuns an endpoint that does not answer pings. Returns its used connections, to be cut, and whether it was in use until now.
     pub fn shun_unresponsive(

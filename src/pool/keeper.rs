@@ -2,11 +2,13 @@
 //! follows the names of servers, so that none goes on to an address that its name has left.
 
 use super::{Backends, quit_all};
+use crate::dns::normalise;
 use crate::hostgroups::Endpoint;
 use crate::periodic::Periodic;
 use crate::pool::lease::Place;
 use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::Command;
@@ -29,14 +31,22 @@ impl Backends {
         let hosts: BTreeSet<Arc<str>> =
             self.read(|groups| groups.all().map(|(_, endpoint, _)| Arc::clone(&endpoint.host)).collect());
         for (name, gone) in self.dns.follow(hosts.iter().map(|host| &**host)) {
-            let mut trash = Vec::new();
-            let count = self.inner.lock().drain_at(&name, &gone, &mut trash);
-            quit_all(trash);
+            let count = self.drain_strays(&name, |address| gone.contains(&address));
             if count > 0 {
                 let gone: Vec<_> = gone.iter().map(ToString::to_string).collect();
                 log::info!("{name} has left {}: {count} connections are retired", gone.join(", "));
             }
         }
+    }
+    /// Retires connections that a name opened and that do not lead to this address. Returns how many.
+    pub fn drain_elsewhere(&self, host: &str, address: IpAddr) -> usize {
+        self.drain_strays(&normalise(host), |other| other != address)
+    }
+    fn drain_strays(&self, name: &str, stray: impl Fn(IpAddr) -> bool) -> usize {
+        let mut trash = Vec::new();
+        let count = self.inner.lock().drain_strays(name, stray, &mut trash);
+        quit_all(trash);
+        count
     }
     /// Pings the free connections that nobody has used for mysql-ping_interval_server_msec, one after the other; each counts as used
     /// meanwhile. One that does not answer within mysql-ping_timeout_server is closed, and the server's others wait for the next round.

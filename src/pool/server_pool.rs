@@ -217,10 +217,10 @@ impl<T> ServerPool<T> {
         self.empty(trash);
         self.all().for_each(|shared| shared.retire());
     }
-    /// As `drain`, for connections that lead to these addresses, or to none yet. Returns how many.
-    pub(super) fn drain_at(&mut self, addresses: &[IpAddr], trash: &mut Trash<T>) -> usize {
+    /// As `drain`, for connections to `stray` addresses, or to none yet. Returns how many.
+    pub(super) fn drain_strays(&mut self, stray: impl Fn(IpAddr) -> bool, trash: &mut Trash<T>) -> usize {
         let leads = |shared: &Shared| {
-            shared.peer().is_none_or(|peer| addresses.contains(&peer.address.ip())) && !shared.is_retired()
+            shared.peer().is_none_or(|peer| stray(peer.address.ip())) && !shared.is_retired()
         };
         let found: Vec<_> = self.all().filter(|shared| leads(shared)).map(Arc::clone).collect();
         found.iter().for_each(|shared| shared.retire());

@@ -236,12 +236,12 @@ fn connections_to_an_address_that_their_name_has_left_are_retired_and_no_others(
     let Ok(Acquired::Open(opening, _)) = fixture.acquire(&want) else { panic!("none is free") };
     fixture.release(free_old);
     fixture.release(free_new);
-    let left = [IpAddr::from(OLD)];
-    assert_eq!(fixture.inner.drain_at("other", &left, &mut fixture.trash), 0);
-    assert_eq!(fixture.inner.drain_at("db", &left, &mut fixture.trash), 3);
+    let old = |address| address == IpAddr::from(OLD);
+    assert_eq!(fixture.inner.drain_strays("other", old, &mut fixture.trash), 0);
+    assert_eq!(fixture.inner.drain_strays("db", old, &mut fixture.trash), 3);
     assert_eq!((fixture.closed(), fixture.row()), (vec![1], online(3, 1)));
     assert!(opening.shared.is_retired(), "it may be on its way to the old address");
-    assert_eq!(fixture.inner.drain_at("db", &left, &mut fixture.trash), 0, "once");
+    assert_eq!(fixture.inner.drain_strays("db", old, &mut fixture.trash), 0, "once");
     fixture.release(used_old);
     fixture.release(used_new);
     assert_eq!((fixture.closed(), fixture.row()), (vec![1, 2], online(1, 2)));

@@ -115,6 +115,19 @@ fn a_pin_is_for_new_connections_until_its_owner_removes_it() {
 }
 
 #[test]
+fn a_pin_retires_what_leads_elsewhere_and_nothing_else() {
+    let site = site(&[]);
+    let host = site.endpoint(0).host;
+    let pin = || site.perform(Action::Pin { host: host.clone(), address: GREEN });
+    site.pool_one(10);
+    pin();
+    assert_eq!(site.pooled(10), 0, "it leads to the blue server");
+    site.pool_one(10);
+    pin();
+    assert_eq!(site.pooled(10), 1, "it leads to the green server");
+}
+
+#[test]
 fn a_drain_reaches_every_hostgroup_of_the_server_and_no_other_server() {
     use ConfiguredStatus::Online;
     let site = site(&[(30, Online), (OTHER, Online)]);
