@@ -181,6 +181,7 @@ unsafe impl VTabCursor for Cursor<'_> {
         let cell = cell.and_then(|column| self.rows.get(self.position)?.get(column));
         match cell {
             Some(Value::Int(value)) => context.set_result(*value),
+            Some(Value::Real(value)) => context.set_result(*value),
             Some(Value::Text(value)) => context.set_result(value.as_str()),
             Some(Value::Null) | None => context.set_result(Null),
         }

@@ -9,6 +9,8 @@ pub enum Value {
     Null,
     /// INTEGER
     Int(i64),
+    /// REAL
+    Real(f64),
     /// TEXT
     Text(String),
 }
@@ -28,6 +30,12 @@ from_numbers!(bool, u8, u16, u32, i64);
 impl From<u64> for Value {
     fn from(count: u64) -> Self {
         Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Real(number)
     }
 }
 
@@ -54,6 +62,7 @@ impl From<Value> for rusqlite::types::Value {
         match value {
             Value::Null => Self::Null,
             Value::Int(number) => Self::Integer(number),
+            Value::Real(number) => Self::Real(number),
             Value::Text(text) => Self::Text(text),
         }
     }
@@ -64,6 +73,7 @@ impl<'a> From<&'a Value> for ValueRef<'a> {
         match value {
             Value::Null => Self::Null,
             Value::Int(number) => Self::Integer(*number),
+            Value::Real(number) => Self::Real(*number),
             Value::Text(text) => Self::Text(text.as_bytes()),
         }
     }
