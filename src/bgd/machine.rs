@@ -316,7 +316,8 @@ impl Machine {
         for pair in self.map.iter_mut().flat_map(|map| &mut map.pairs).filter(open) {
             if let Some(green) = pair.green {
                 pair.pinned = true;
-                actions.push(Action::Pin { host: pair.blue.host.clone(), address: green.ip });
+                let (host, target) = (pair.blue.host.clone(), pair.green_host.clone());
+                actions.push(Action::Pin { host, address: green.ip, target });
                 if !std::mem::replace(&mut pair.drained, true) {
                     actions.push(Action::Drain(pair.blue.clone()));
                 }

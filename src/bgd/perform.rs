@@ -49,8 +49,8 @@ impl Performer {
                     groups.configure_writer(id, reader, &endpoint, also_reader)
                 });
             }
-            Action::Pin { host, address } => {
-                dns.pin(&host, address, id);
+            Action::Pin { host, address, target } => {
+                dns.pin(&host, address, target, id);
                 // While a pin was given up, connections may have gone to the blue server again.
                 let strays = backends.drain_elsewhere(&host, address);
                 if strays > 0 {

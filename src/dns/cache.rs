@@ -4,6 +4,7 @@ use super::{LookupError, Owner, Resolved};
 use fastrand::Rng;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// For how long a failed lookup stands for the next ones.
@@ -27,10 +28,20 @@ struct Entry {
     used: Instant,
 }
 
+/// Where a name leads whatever DNS says.
+pub struct Pin {
+    /// The address.
+    pub address: IpAddr,
+    /// The name of the server that has it.
+    pub target: Arc<str>,
+    /// Who set it.
+    pub owner: Owner,
+}
+
 /// Pins and entries by normalised name.
 #[derive(Default)]
 pub struct Cache {
-    pins: HashMap<String, (IpAddr, Owner)>,
+    pins: HashMap<String, Pin>,
     entries: HashMap<String, Entry>,
     turns: HashMap<String, usize>,
     random: Rng,
@@ -38,21 +49,21 @@ pub struct Cache {
 
 impl Cache {
     /// The pin of a name.
-    pub fn pinned(&self, name: &str) -> Option<IpAddr> {
-        self.pins.get(name).map(|(address, _)| *address)
+    pub fn pinned(&self, name: &str) -> Option<&Pin> {
+        self.pins.get(name)
     }
     /// Pins a name; of two owners the later one has it.
-    pub fn pin(&mut self, name: String, address: IpAddr, owner: Owner) {
-        self.pins.insert(name, (address, owner));
+    pub fn pin(&mut self, name: String, pin: Pin) {
+        self.pins.insert(name, pin);
     }
     /// Every pin.
     pub fn pins(&self) -> Vec<(String, IpAddr, Owner)> {
-        self.pins.iter().map(|(name, (address, owner))| (name.clone(), *address, *owner)).collect()
+        self.pins.iter().map(|(name, pin)| (name.clone(), pin.address, pin.owner)).collect()
     }
     /// Drops the entry, and the pin if it is the owner's.
     pub fn remove(&mut self, name: &str, owner: Owner) {
         self.entries.remove(name);
-        if self.pins.get(name).is_some_and(|(_, pinned_by)| *pinned_by == owner) {
+        if self.pins.get(name).is_some_and(|pin| pin.owner == owner) {
             self.pins.remove(name);
         }
     }
@@ -153,6 +164,12 @@ mod tests {
     fn found(last: &[u8], ttl: Option<Duration>) -> Result<Resolved, LookupError> {
         Ok(Resolved { addresses: last.iter().copied().map(ip).collect(), ttl })
     }
+    fn pin(last: u8, owner: Owner) -> Pin {
+        Pin { address: ip(last), target: "green".into(), owner }
+    }
+    fn pinned(cache: &Cache) -> Option<IpAddr> {
+        cache.pinned("a").map(|pin| pin.address)
+    }
     fn missing() -> LookupError {
         LookupError::NotFound("a".into())
     }
@@ -189,17 +206,17 @@ mod tests {
     #[test]
     fn pins_belong_to_their_owner() {
         let (mut cache, now) = (Cache::default(), Instant::now());
-        cache.pin("a".into(), ip(9), 1);
+        cache.pin("a".into(), pin(9, 1));
         cache.put("a", &found(&[1], None), SECOND, now);
         cache.remove("a", 2);
-        assert_eq!((cache.pinned("a"), cache.get("a", now)), (Some(ip(9)), None));
+        assert_eq!((pinned(&cache), cache.get("a", now)), (Some(ip(9)), None));
         cache.clear();
         assert_eq!(cache.pins(), [("a".to_owned(), ip(9), 1)]);
-        cache.pin("a".into(), ip(8), 2);
+        cache.pin("a".into(), pin(8, 2));
         cache.remove("a", 1);
-        assert_eq!(cache.pinned("a"), Some(ip(8)));
+        assert_eq!(pinned(&cache), Some(ip(8)));
         cache.remove("a", 2);
-        assert_eq!(cache.pinned("a"), None);
+        assert_eq!(pinned(&cache), None);
     }
 
     #[test]

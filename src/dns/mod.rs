@@ -12,7 +12,7 @@ mod tests;
 use crate::config::Config;
 use crate::hostgroups::HostgroupId;
 use admin::variables::ResolutionFamily;
-use cache::Cache;
+use cache::{Cache, Pin};
 use course::{Courses, Moved};
 use hosts::HostsFile;
 use lookups::Lookups;
@@ -141,8 +141,9 @@ impl Dns {
         self.find(host, deadline, false)
     }
     /// Pins a name to an address until the owner removes it. The pin holds with the cache disabled, too.
-    pub fn pin(&self, host: &str, address: IpAddr, owner: Owner) {
-        self.shared.state.lock().cache.pin(normalise(host), address, owner);
+    /// `target` is the name of the server that has it.
+    pub fn pin(&self, host: &str, address: IpAddr, target: Arc<str>, owner: Owner) {
+        self.shared.state.lock().cache.pin(normalise(host), Pin { address, target, owner });
     }
     /// Removes a name's cache entry, and its pin if `owner` set it.
     pub fn remove(&self, host: &str, owner: Owner) {
@@ -171,7 +172,7 @@ impl Dns {
         let mut state = shared.state.lock();
         let mut moved = state.courses.take_moved();
         for (name, gone) in &mut moved {
-            let pinned = state.cache.pinned(name);
+            let pinned = state.cache.pinned(name).map(|pin| pin.address);
             gone.retain(|address| Some(*address) != pinned);
         }
         moved.retain(|(_, gone)| !gone.is_empty());
@@ -182,9 +183,13 @@ impl Dns {
         let name = normalise(host);
         let state = self.shared.state.lock();
         match state.cache.pinned(&name) {
-            Some(pinned) => pinned == address,
+            Some(pin) => pin.address == address,
             None => state.courses.leads_to(&name, address),
         }
+    }
+    /// The name of the server that a pinned name leads to.
+    pub fn pinned_target(&self, host: &str) -> Option<Arc<str>> {
+        self.shared.state.lock().cache.pinned(&normalise(host)).map(|pin| Arc::clone(&pin.target))
     }
     /// Pins now: (name, address, owner).
     pub fn pins(&self) -> Vec<(String, IpAddr, Owner)> {
@@ -222,7 +227,9 @@ impl Dns {
         }
         let shared = &self.shared;
         count(&shared.counters.queried);
-        if known_is_enough && let Some(address) = shared.state.lock().cache.pinned(&name) {
+        if known_is_enough
+            && let Some(address) = shared.state.lock().cache.pinned(&name).map(|pin| pin.address)
+        {
             count(&shared.counters.found);
             return Ok(address);
         }

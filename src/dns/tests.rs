@@ -116,7 +116,7 @@ fn a_disabled_cache_keeps_pins_alone() {
     let fixture = Fixture::new(Duration::ZERO, vec![]);
     assert_eq!([fixture.resolve("a"), fixture.resolve("a")], [Ok(ip(1)), Ok(ip(2))]);
     assert_eq!(fixture.asked(), 2);
-    fixture.dns.pin("A.", ip(9), 7);
+    fixture.dns.pin("A.", ip(9), "green".into(), 7);
     assert_eq!(fixture.resolve("a"), Ok(ip(9)));
     assert_eq!(fixture.dns.resolve_fresh("a", Instant::now() + SECOND), Ok(ip(1)));
     fixture.dns.remove("a", 8);
@@ -178,7 +178,7 @@ fn names_in_use_are_refreshed() {
     fixture.dns.start().unwrap();
     let end = Instant::now() + 10 * SECOND;
     fixture.resolve("a").unwrap();
-    fixture.dns.pin("a", ip(9), 1);
+    fixture.dns.pin("a", ip(9), "green".into(), 1);
     while fixture.asked() < 2 && Instant::now() < end {
         thread::sleep(Duration::from_millis(20));
     }
@@ -219,7 +219,7 @@ fn moves_are_told_with_the_cache_disabled_and_nothing_is_looked_up_for_nobody() 
 fn where_a_pin_leads_has_not_been_left() {
     let fixture = Fixture::new(100 * SECOND, vec![]);
     fixture.resolve("a").unwrap();
-    fixture.dns.pin("a", ip(1), 7);
+    fixture.dns.pin("a", ip(1), "green".into(), 7);
     fixture.table.answers.lock().insert("a".into(), vec![ip(3)]);
     fixture.dns.remove("a", 8);
     fixture.dns.resolve_fresh("a", Instant::now() + 10 * SECOND).unwrap();

@@ -92,6 +92,8 @@ pub enum Action {
         host: Arc<str>,
         /// Its green counterpart's address.
         address: IpAddr,
+        /// Its green counterpart's name.
+        target: Arc<str>,
     },
     /// Forget what the DNS cache knows of this name, this deployment's pin included.
     RemoveDns(Arc<str>),

@@ -14,7 +14,12 @@ fn at(host: &str) -> Endpoint {
     Endpoint::new(host, 3306)
 }
 fn pin(host: &str, last: u8) -> Action {
-    Pin { host: Arc::from(host), address: [127, 10, 0, last].into() }
+    let target = match last {
+        14 => TARGET,
+        15 => "r1-green-1.x",
+        _ => "db-green-2.x",
+    };
+    Pin { host: Arc::from(host), address: [127, 10, 0, last].into(), target: Arc::from(target) }
 }
 fn forget(host: &str) -> Action {
     RemoveDns(Arc::from(host))

@@ -129,7 +129,7 @@ impl World {
                     self.demoted.remove(&endpoint);
                     None
                 }
-                Action::Pin { host, address } => {
+                Action::Pin { host, address, .. } => {
                     self.pins.insert(host.to_string(), address);
                     None
                 }

@@ -88,7 +88,7 @@ fn a_purge_finds_a_servers_connections_by_its_name_wherever_that_led() {
     let before = (site.logins(BLUE), site.logins(GREEN));
     ask();
     assert_eq!((site.logins(BLUE), site.logins(GREEN)), before, "connections are kept");
-    site.perform(Action::Pin { host: blue.host.clone(), address: GREEN });
+    site.perform(Action::Pin { host: blue.host.clone(), address: GREEN, target: Arc::from(GREEN_NAME) });
     site.perform(Action::PurgeProbes(blue.clone()));
     ask();
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_pin_is_for_new_connections_until_its_owner_removes_it() {
     let site = site(&[]);
     let host = site.endpoint(0).host;
     let resolved = || site.effects.dns.resolve(&host, Instant::now() + PATIENCE);
-    site.perform(Action::Pin { host: host.clone(), address: GREEN });
+    site.perform(Action::Pin { host: host.clone(), address: GREEN, target: Arc::from(GREEN_NAME) });
     assert_eq!(resolved(), Ok(GREEN));
     Performer::new(11, site.effects.clone()).perform(Action::RemoveDns(host.clone()), PATIENCE, "");
     assert_eq!(resolved(), Ok(GREEN), "it is not the other deployment's");
@@ -118,7 +118,8 @@ fn a_pin_is_for_new_connections_until_its_owner_removes_it() {
 fn a_pin_retires_what_leads_elsewhere_and_nothing_else() {
     let site = site(&[]);
     let host = site.endpoint(0).host;
-    let pin = || site.perform(Action::Pin { host: host.clone(), address: GREEN });
+    let pin =
+        || site.perform(Action::Pin { host: host.clone(), address: GREEN, target: Arc::from(GREEN_NAME) });
     site.pool_one(10);
     pin();
     assert_eq!(site.pooled(10), 0, "it leads to the blue server");
@@ -165,7 +166,11 @@ fn green_servers_in_service_are_drained_and_forgotten_and_offline_ones_are_left_
         };
         site.pool_one(OTHER);
         site.probe(GREEN_NAME, GREEN);
-        site.perform(Action::Pin { host: Arc::from(GREEN_NAME), address: GREEN });
+        site.perform(Action::Pin {
+            host: Arc::from(GREEN_NAME),
+            address: GREEN,
+            target: Arc::from(GREEN_NAME),
+        });
         let (before, logins) = (servers(), site.logins(GREEN));
         site.perform(Action::DrainGreen(vec![30, 40]));
         let case = format!("{writer:?} and {reader:?}");

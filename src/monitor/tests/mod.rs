@@ -305,7 +305,7 @@ fn silence_of_an_address_that_the_name_has_left_says_nothing_of_the_server() {
             scope.spawn(|| perform_all(&checks));
             eventually("the check", || server.selects() > before);
             if elsewhere {
-                fixture.dns.pin("db.test", "127.0.0.2".parse().unwrap(), 7);
+                fixture.dns.pin("db.test", "127.0.0.2".parse().unwrap(), "green".into(), 7);
             }
         });
         fixture.dns.remove("db.test", 7);
