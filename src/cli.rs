@@ -14,6 +14,13 @@ pub enum Invocation {
     Version,
 }
 
+/// `--locality-provider`: who tells where servers are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LocalityProvider {
+    /// `file:PATH`
+    File(PathBuf),
+}
+
 /// How to run the daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -32,6 +39,8 @@ pub struct Options {
     pub monitor: bool,
     /// Names to addresses that go before /etc/hosts, in that file's format.
     pub hosts_file: Option<PathBuf>,
+    /// Who tells where servers are.
+    pub locality_provider: Option<LocalityProvider>,
     /// `--set`: variables for this start.
     pub overrides: Vec<(String, String)>,
 }
@@ -46,6 +55,7 @@ impl Default for Options {
             sqlite3_server: false,
             monitor: true,
             hosts_file: None,
+            locality_provider: None,
             overrides: Vec::new(),
         }
     }
@@ -74,6 +84,8 @@ Options:
   -M, --no-monitor         run neither server checks nor blue/green workers
       --sqlite3-server     serve SQLite over the MySQL protocol (a database to try things on)
       --hosts-file FILE    names that go before /etc/hosts, in the same format
+      --locality-provider file:PATH
+                           who tells in which Availability Zone servers are (docs/locality.md)
       --set NAME=VALUE     a variable for this start, as often as needed
   -V, --version            print the version
   -h, --help               print this text
@@ -107,6 +119,10 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
             Short('M') | Long("no-monitor") => options.monitor = false,
             Long("sqlite3-server") => options.sqlite3_server = true,
             Long("hosts-file") => options.hosts_file = Some(PathBuf::from(parser.value().map_err(explain)?)),
+            Long("locality-provider") => {
+                let text = parser.value().and_then(|value| value.string()).map_err(explain)?;
+                options.locality_provider = Some(parse_provider(&text)?);
+            }
             Long("set") => {
                 let text = parser.value().and_then(|value| value.string()).map_err(explain)?;
                 options.overrides.push(parse_override(&text)?);
@@ -124,6 +140,13 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
 
 fn explain(error: lexopt::Error) -> String {
     format!("{error}; `pointsman --help` lists the options")
+}
+
+fn parse_provider(text: &str) -> Result<LocalityProvider, String> {
+    match text.split_once(':') {
+        Some(("file", path)) if !path.is_empty() => Ok(LocalityProvider::File(path.into())),
+        _ => Err("--locality-provider needs file:PATH; `pointsman --help` lists the options".to_string()),
+    }
 }
 
 // The value may be a password, so an error never repeats it.
@@ -147,7 +170,7 @@ mod tests {
     #[test]
     fn every_option_is_read() {
         let words = "-f -e -D /d -c /c --initial --idle-threads --no-version-check -M --sqlite3-server --hosts-file /h \
-                     --set a-b=c=d";
+                     --locality-provider file:/m --set a-b=c=d";
         let words: Vec<&str> = words.split_whitespace().collect();
         let expected = Options {
             datadir: Some("/d".into()),
@@ -157,6 +180,7 @@ mod tests {
             sqlite3_server: true,
             monitor: false,
             hosts_file: Some("/h".into()),
+            locality_provider: Some(LocalityProvider::File("/m".into())),
             overrides: vec![("a-b".into(), "c=d".into())],
         };
         assert_eq!(parse_words(&words), Ok(Invocation::Run(expected)));
@@ -177,6 +201,8 @@ mod tests {
             &["-c"],
             &["--initial", "--reload"],
             &["stray"],
+            &["--locality-provider", "secret"],
+            &["--locality-provider", "file:"],
             &["--set", "=secret"],
             &["--set", "secret"],
         ] {

@@ -2,11 +2,12 @@
 
 use crate::accounts::{AdminAccounts, UserAccounts};
 use crate::bgd::{Dispatcher, Effects};
-use crate::cli::Options;
+use crate::cli::{LocalityProvider, Options};
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
 use crate::dns::Dns;
 use crate::listeners::Listeners;
+use crate::locality::{Locality, MapFile, Provider};
 use crate::monitor::Monitor;
 use crate::monitor::health::Health;
 use crate::monitor::probe::Probes;
@@ -75,6 +76,12 @@ pub enum StartError {
     Thread(#[from] io::Error),
 }
 
+fn open_provider(provider: &LocalityProvider) -> Arc<dyn Provider> {
+    match provider {
+        LocalityProvider::File(path) => Arc::new(MapFile::new(path.clone())),
+    }
+}
+
 fn part(error: impl std::fmt::Display) -> StartError {
     StartError::Part(error.to_string())
 }
@@ -91,6 +98,7 @@ pub struct Daemon {
     sweeper: Option<Periodic>,
     historian: Option<Periodic>,
     keeper: Option<Periodic>,
+    locality: Arc<Locality>,
     monitoring: Option<(Arc<Monitor>, Dispatcher)>,
 }
 
@@ -113,6 +121,8 @@ impl Daemon {
         let config = Arc::new(Config::new(admin.variables().map_err(part)?));
         let dns = Dns::new(Arc::clone(&config), options.hosts_file.clone());
         let backends = Arc::new(Backends::new(Arc::clone(&config), Arc::clone(&dns)));
+        let provider = options.locality_provider.as_ref().map(open_provider);
+        let locality = Arc::new(Locality::new(Arc::clone(&backends), Arc::clone(&dns), provider));
         let sqlite = match options.sqlite3_server {
             true => Some(Arc::new(SqliteServer::open(datadir).map_err(part)?)),
             false => None,
@@ -140,6 +150,7 @@ impl Daemon {
             sweeper: None,
             historian: None,
             keeper: None,
+            locality,
             monitoring: None,
         };
         if let Err(error) = daemon.run(options, datadir, &config, certificate, stop) {
@@ -166,6 +177,7 @@ impl Daemon {
         let registry = self.sessions.registry();
         self.sweeper = Some(start_sweeper(Arc::clone(registry), Arc::clone(config))?);
         self.keeper = Some(start_keeper(Arc::clone(&self.backends))?);
+        self.locality.start()?;
         let sources = Sources {
             config: Arc::clone(config),
             backends: Arc::clone(&self.backends),
@@ -178,7 +190,7 @@ impl Daemon {
         };
         let counted = stats::tables(&sources);
         let tables = runtime_tables(&self.backends, config).into_iter().chain(monitor_tables(monitor));
-        for table in tables.chain(counted) {
+        for table in tables.chain(counted).chain(stats::locality_table(&self.locality)) {
             self.admin.register(table).map_err(part)?;
         }
         let history = self.open_history(datadir)?;
@@ -189,6 +201,7 @@ impl Daemon {
         self.admin.attach(Arc::new(DaemonRuntime {
             config: Arc::clone(config),
             backends: Arc::clone(&self.backends),
+            locality: Arc::clone(&self.locality),
             listeners: Arc::clone(listeners),
             process: Process::new(Arc::clone(listeners), Arc::clone(registry), certificate, stop),
             sources,
@@ -255,6 +268,7 @@ impl Daemon {
         self.sweeper = None;
         self.historian = None;
         self.keeper = None;
+        self.locality.stop();
         if let Some((monitor, dispatcher)) = self.monitoring.take() {
             dispatcher.stop();
             monitor.stop();

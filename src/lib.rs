@@ -10,6 +10,7 @@ pub mod dns;
 pub mod hostgroups;
 mod json;
 pub mod listeners;
+pub mod locality;
 pub mod monitor;
 pub mod periodic;
 pub mod places;

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::hostgroups::{Hostgroups, rows};
 use crate::listeners::Listeners;
+use crate::locality::Locality;
 use crate::monitor::Monitor;
 use crate::monitor::kind::Kind;
 use crate::pool::Backends;
@@ -29,6 +30,8 @@ pub struct DaemonRuntime {
     pub config: Arc<Config>,
     /// Hostgroups.
     pub backends: Arc<Backends>,
+    /// Which servers are near.
+    pub locality: Arc<Locality>,
     /// Where clients of each service connect.
     pub listeners: Arc<AllListeners>,
     /// Process commands.
@@ -89,6 +92,7 @@ impl Runtime for DaemonRuntime {
             ConfigSet::Servers(servers) => {
                 self.config.set_ssl_params(&servers.ssl_params);
                 let ignored = self.backends.update(|hostgroups| hostgroups.load(&servers));
+                self.locality.look();
                 self.sources.servers_version.fetch_add(1, Ordering::Relaxed);
                 ignored.iter().for_each(|line| log::warn!("LOAD MYSQL SERVERS: {line}"));
                 Ok(Published { ignored })
@@ -118,6 +122,7 @@ impl Runtime for DaemonRuntime {
                     let _ = self.listeners.apply(&self.config.variables());
                     return Err(SqlError::new(1231, "42000", reason));
                 }
+                self.locality.enable(variables.aws_locality_awareness);
                 self.config.set_variables(*variables);
                 Ok(Published::default())
             }

@@ -14,6 +14,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+use crate::locality;
 use admin::rows::{
     BgdHostgroupRow, HostgroupAttributesRow, ReplicationHostgroupRow, ServerRow, ServerSslParamsRow,
 };
@@ -186,6 +187,15 @@ impl Hostgroups {
     /// The hostgroups that mysql_hostgroup_attributes has a row for.
     pub fn attributes(&self) -> &BTreeMap<HostgroupId, HostgroupAttributesRow> {
         &self.attributes
+    }
+    /// Hostgroups with a locality policy, and their servers.
+    pub fn locality(&self) -> Vec<(HostgroupId, locality::Policy, Vec<Endpoint>)> {
+        let policies = self.policies.iter().filter_map(|(id, policy)| Some((*id, policy.locality?)));
+        let members = |id| {
+            let present = |(_, server): &(&Endpoint, &Server)| server.status != ServerStatus::OfflineHard;
+            self.members(id).filter(present).map(|(endpoint, _)| endpoint.clone()).collect()
+        };
+        policies.map(|(id, policy)| (id, policy, members(id))).collect()
     }
     /// What they say of a hostgroup.
     pub fn policy(&self, hostgroup: HostgroupId) -> Option<&Arc<Policy>> {

@@ -1,10 +1,12 @@
 //! What mysql_hostgroup_attributes says of a hostgroup's servers and connections, as far as something comes of it.
 
+use crate::locality;
 use admin::rows::HostgroupAttributesRow;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Of one hostgroup.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     /// With more servers ONLINE than this, none is used.
     pub max_online: usize,
@@ -20,6 +22,8 @@ pub struct Policy {
     pub init_connect: Option<Arc<str>>,
     /// Variables that sessions may set without that anybody takes note, in lower case.
     pub ignored_variables: Vec<String>,
+    /// How much more near servers are chosen.
+    pub locality: Option<locality::Policy>,
 }
 
 impl Policy {
@@ -37,9 +41,10 @@ impl Policy {
         if row.autocommit.is_some() {
             ignore("autocommit", "it has no effect: sessions say themselves whether they commit");
         }
-        if !matches!(row.hostgroup_settings.trim(), "" | "{}") {
-            ignore("hostgroup_settings", "nothing in it has an effect");
-        }
+        let locality = locality_of(&row.hostgroup_settings).unwrap_or_else(|problem| {
+            ignore("hostgroup_settings", &problem);
+            None
+        });
         let init_connect = Some(row.init_connect.trim()).filter(|sql| !sql.is_empty());
         let policy = Self {
             max_online: usize::try_from(row.max_num_online_servers).unwrap_or(usize::MAX),
@@ -49,8 +54,25 @@ impl Policy {
             multiplex: row.multiplex,
             init_connect: init_connect.map(Arc::from),
             ignored_variables,
+            locality,
         };
         (policy, ignored)
+    }
+}
+
+/// What hostgroup_settings say of locality, or what of them has no effect.
+fn locality_of(settings: &str) -> Result<Option<locality::Policy>, String> {
+    let settings = settings.trim();
+    if settings.is_empty() {
+        return Ok(None);
+    }
+    // The table's own check lets nothing in that is no JSON, but that a file can hold.
+    let value: Value = serde_json::from_str(settings).map_err(|_| "it is no JSON".to_owned())?;
+    let policy = locality::Policy::parse(&value).map_err(|rejected| rejected.to_string())?;
+    let empty = value.as_object().is_some_and(|object| object.is_empty());
+    match policy {
+        None if !empty => Err("nothing in it has an effect".to_owned()),
+        policy => Ok(policy),
     }
 }
 
@@ -88,5 +110,23 @@ mod tests {
         let (policy, ignored) = Policy::new(&row);
         assert_eq!((policy.init_connect, ignored.len()), (None, 2));
         assert!(Policy::new(&HostgroupAttributesRow::new(3)).1.is_empty());
+    }
+
+    #[test]
+    fn a_rejected_locality_policy_is_told_by_field_and_hostgroup_and_never_by_value() {
+        let with = |same_region: &str| {
+            let object = format!("{{\"same_region_multiplier\":{same_region},\"same_az_multiplier\":4}}");
+            let hostgroup_settings = format!("{{\"aws\":{{\"locality_awareness\":{object}}}}}");
+            Policy::new(&HostgroupAttributesRow { hostgroup_settings, ..HostgroupAttributesRow::new(3) })
+        };
+        let (policy, ignored) = with("2");
+        assert!(policy.locality.is_some_and(|policy| policy.same_zone == 4.0) && ignored.is_empty());
+        let (policy, ignored) = with("\"s3cret\"");
+        assert_eq!((policy.locality, ignored.len()), (None, 1));
+        assert!(
+            ignored[0].contains("hostgroup 3") && ignored[0].contains("same_region_multiplier"),
+            "{ignored:?}"
+        );
+        assert!(!ignored[0].contains("s3cret"));
     }
 }

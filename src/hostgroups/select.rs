@@ -1,6 +1,7 @@
 //! Choosing a server, and keeping those that fail out of the choice.
 
 use super::{Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
+use crate::locality::Factors;
 use admin::rows::ServerRow;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -49,6 +50,7 @@ struct Tally<'a> {
 impl<'a> Tally<'a> {
     fn of(
         group: impl IntoIterator<Item = (&'a Endpoint, &'a Server)>,
+        factors: &Factors<'_>,
         in_use: impl Fn(&Endpoint) -> usize,
     ) -> Self {
         let mut tally = Self::default();
@@ -62,7 +64,7 @@ impl<'a> Tally<'a> {
             }
             tally.usable |= server.row.weight > 0;
             tally.weightless |= server.row.weight == 0;
-            let weight = room(endpoint, server, &in_use);
+            let weight = room(endpoint, server, factors, &in_use);
             if weight > 0 {
                 tally.last = Some((endpoint, &server.row, tally.weights));
                 tally.weights += weight;
@@ -83,18 +85,19 @@ impl<'a> Tally<'a> {
 
 impl Hostgroups {
     /// Chooses a server of a hostgroup for one more connection or statement: ONLINE (one that failures have shunned becomes ONLINE
-    /// as `recovery` says), not slow, below max_connections by `in_use`, weighted by `weight` with `random`; weight 0 never.
+    /// as `recovery` says), not slow, below max_connections by `in_use`, weighted by `weight` times its factor with `random`; weight 0 never.
     pub fn select(
         &mut self,
         hostgroup: HostgroupId,
         now: Instant,
         random: u64,
+        factors: &Factors<'_>,
         in_use: impl Fn(&Endpoint) -> usize,
         recovery: impl Fn() -> Recovery,
     ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
         // Most hostgroups have one server, and that serves.
         let serves = |(endpoint, server): &(&Endpoint, &Server)| {
-            server.status == ServerStatus::Online && !server.slow && room(endpoint, server, &in_use) > 0
+            server.status == ServerStatus::Online && !server.slow && has_room(endpoint, server, &in_use)
         };
         let only = |group| only(group).filter(serves);
         let permits = self.policies.get(&hostgroup).is_none_or(|policy| policy.max_online > 0);
@@ -102,7 +105,7 @@ impl Hostgroups {
             let found = self.groups.get(&hostgroup).and_then(BTreeMap::first_key_value);
             return found.map(|(endpoint, server)| (endpoint, &server.row)).ok_or(Unavailable::NoServer);
         }
-        self.select_among(hostgroup, now, random, in_use, recovery)
+        self.select_among(hostgroup, now, random, factors, in_use, recovery)
     }
     #[inline(never)]
     fn select_among(
@@ -110,11 +113,12 @@ impl Hostgroups {
         hostgroup: HostgroupId,
         now: Instant,
         random: u64,
+        factors: &Factors<'_>,
         in_use: impl Fn(&Endpoint) -> usize,
         recovery: impl Fn() -> Recovery,
     ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
         if self.members(hostgroup).any(|(_, server)| server.shunned_since.is_some())
-            && let Some(endpoint) = self.look_after_resting(hostgroup, now, &in_use, recovery())
+            && let Some(endpoint) = self.look_after_resting(hostgroup, now, factors, &in_use, recovery())
         {
             return self.attempt(hostgroup, &endpoint, now).ok_or(Unavailable::NoServer);
         }
@@ -125,7 +129,7 @@ impl Hostgroups {
                 return Err(Unavailable::Crowded);
             }
         }
-        let tally = Tally::of(group, &in_use);
+        let tally = Tally::of(group, factors, &in_use);
         let Some((endpoint, row, weights_before)) = tally.last else { return Err(tally.refusal()) };
         // No other has room.
         if weights_before == 0 {
@@ -136,7 +140,7 @@ impl Hostgroups {
             if server.status != ServerStatus::Online || server.slow {
                 continue;
             }
-            let weight = room(endpoint, server, &in_use);
+            let weight = room(endpoint, server, factors, &in_use);
             if left < weight {
                 return Ok((endpoint, &server.row));
             }
@@ -179,11 +183,12 @@ impl Hostgroups {
         &mut self,
         hostgroup: HostgroupId,
         now: Instant,
+        factors: &Factors<'_>,
         in_use: impl Fn(&Endpoint) -> usize,
         recovery: Recovery,
     ) -> Option<Endpoint> {
         self.recover(hostgroup, now, recovery);
-        if Tally::of(self.members(hostgroup), &in_use).usable {
+        if Tally::of(self.members(hostgroup), factors, &in_use).usable {
             return None;
         }
         self.to_try(hostgroup, now, recovery.pause / DESPERATE, &in_use)
@@ -218,7 +223,7 @@ impl Hostgroups {
     ) -> Option<Endpoint> {
         let resting = self.members(hostgroup).filter_map(|(endpoint, server)| {
             let last = server.shunned_since?.max(server.tried.unwrap_or(server.shunned_since?));
-            (room(endpoint, server, &in_use) > 0).then_some((last, endpoint))
+            has_room(endpoint, server, &in_use).then_some((last, endpoint))
         });
         let (last, endpoint) = resting.min()?;
         (last + pause <= now).then(|| endpoint.clone())
@@ -245,8 +250,18 @@ fn only(group: &BTreeMap<Endpoint, Server>) -> Option<(&Endpoint, &Server)> {
     group.first_key_value().filter(|_| group.len() == 1)
 }
 
-/// A server's weight, or 0 where it holds as many connections as it may.
-fn room(endpoint: &Endpoint, server: &Server, in_use: impl Fn(&Endpoint) -> usize) -> u64 {
+/// A server's weight for this choice, or 0 where it holds as many connections as it may.
+fn room(
+    endpoint: &Endpoint,
+    server: &Server,
+    factors: &Factors<'_>,
+    in_use: impl Fn(&Endpoint) -> usize,
+) -> u64 {
+    if has_room(endpoint, server, in_use) { factors.effective(endpoint, server.row.weight) } else { 0 }
+}
+
+/// Whether a server may be chosen at all: its weight is not 0, and it holds fewer connections than it may.
+fn has_room(endpoint: &Endpoint, server: &Server, in_use: impl Fn(&Endpoint) -> usize) -> bool {
     let limit = usize::try_from(server.row.max_connections).unwrap_or(usize::MAX);
-    if in_use(endpoint) < limit { u64::from(server.row.weight) } else { 0 }
+    server.row.weight > 0 && in_use(endpoint) < limit
 }

@@ -1,5 +1,6 @@
 use super::rows::*;
 use super::*;
+use crate::locality::{Factors, Snapshot};
 use crate::testing::{pair, server as row};
 use ServerStatus::*;
 use admin::Value;
@@ -84,7 +85,9 @@ fn load_takes_configured_statuses() {
         let mut hostgroups = loaded(vec![ServerRow { status: configured, ..row(1, "a") }]);
         assert_eq!(status(&hostgroups, 1, "a"), expected);
         assert!(
-            hostgroups.select(1, Instant::now() + Duration::from_secs(99), 0, |_| 0, rest).is_err()
+            hostgroups
+                .select(1, Instant::now() + Duration::from_secs(99), 0, &Factors::default(), |_| 0, rest)
+                .is_err()
                 || configured == ConfiguredStatus::Online,
             "a configured {configured:?} recovers by itself"
         );
@@ -150,14 +153,21 @@ fn selection_follows_weight_and_room() {
     let now = Instant::now();
     let mut chosen = |random, full: &[&str]| {
         hostgroups
-            .select(1, now, random, |endpoint| if full.contains(&&*endpoint.host) { 1000 } else { 0 }, rest)
+            .select(
+                1,
+                now,
+                random,
+                &Factors::default(),
+                |endpoint| if full.contains(&&*endpoint.host) { 1000 } else { 0 },
+                rest,
+            )
             .map(|(endpoint, _)| endpoint.host.to_string())
     };
     let hosts: Vec<String> = (0..4).map(|random| chosen(random, &[]).unwrap()).collect();
     assert_eq!(hosts, ["a", "c", "c", "c"]);
     assert_eq!(chosen(u64::MAX, &["c"]).unwrap(), "a");
     assert_eq!(chosen(0, &["a", "c"]), Err(Unavailable::Full));
-    let refused = |servers| loaded(servers).select(1, now, 7, |_| 0, rest).map(|_| ());
+    let refused = |servers| loaded(servers).select(1, now, 7, &Factors::default(), |_| 0, rest).map(|_| ());
     assert_eq!(refused(vec![]), Err(Unavailable::NoServer));
     assert_eq!(refused(vec![weighted("b", 0), weighted("x", 0)]), Err(Unavailable::Weightless));
 }
@@ -171,7 +181,8 @@ fn failed_servers_recover_in_time() {
     assert_eq!((status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a")), (Some(Shunned), Some(Shunned)));
     assert!(!hostgroups.usable(1, &at("a")));
     let mut select = |hostgroup, at| {
-        let chosen = hostgroups.select(hostgroup, at, 0, |_| 0, rest).unwrap().0.host.to_string();
+        let chosen =
+            hostgroups.select(hostgroup, at, 0, &Factors::default(), |_| 0, rest).unwrap().0.host.to_string();
         (chosen, status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a"))
     };
     assert_eq!(select(1, now + 9 * SECOND), ("b".into(), Some(Shunned), Some(Shunned)));
@@ -179,7 +190,7 @@ fn failed_servers_recover_in_time() {
     assert_eq!(select(2, now + 10 * SECOND), ("a".into(), Some(Online), Some(Online)));
     hostgroups.shun_failed(&at("a"), now);
     let everywhere = || Recovery { everywhere: true, ..rest() };
-    assert!(hostgroups.select(1, now + 10 * SECOND, 0, |_| 0, everywhere).is_ok());
+    assert!(hostgroups.select(1, now + 10 * SECOND, 0, &Factors::default(), |_| 0, everywhere).is_ok());
     assert_eq!(status(&hostgroups, 2, "a"), Some(Online));
 }
 
@@ -191,7 +202,9 @@ fn where_no_server_is_left_those_that_rest_are_tried_in_turn() {
     hostgroups.shun_failed(&at("a"), now);
     hostgroups.shun_failed(&at("b"), now + SECOND / 10);
     let select = |hostgroups: &mut Hostgroups, at| {
-        hostgroups.select(1, at, 0, |_| 0, rest).map(|(endpoint, _)| endpoint.host.to_string())
+        hostgroups
+            .select(1, at, 0, &Factors::default(), |_| 0, rest)
+            .map(|(endpoint, _)| endpoint.host.to_string())
     };
     assert_eq!(select(&mut hostgroups, now + SECOND / 2), Err(Unavailable::Weightless));
     assert_eq!(select(&mut hostgroups, now + SECOND), Ok("a".into()));
@@ -212,7 +225,7 @@ fn who_is_shunned_by_a_switchover_does_not_come_back_by_itself() {
     let mut hostgroups = loaded(vec![row(1, "a")]);
     hostgroups.shun_aws_bgd(1, &at("a"));
     hostgroups.shun_failed(&at("a"), Instant::now());
-    let refused = hostgroups.select(1, Instant::now() + 99 * SECOND, 0, |_| 0, rest);
+    let refused = hostgroups.select(1, Instant::now() + 99 * SECOND, 0, &Factors::default(), |_| 0, rest);
     assert_eq!(refused, Err(Unavailable::NoServer));
 }
 
@@ -226,7 +239,7 @@ fn a_switchover_keeps_out_who_would_come_back_by_himself() {
     assert!(hostgroups.shun_aws_bgd(1, &at("failed")) && hostgroups.shun_aws_bgd(2, &at("late")));
     assert!(!hostgroups.shun_aws_bgd(1, &at("configured")));
     hostgroups.apply_lag(&at("late"), Some(0), 1);
-    assert!(hostgroups.select(1, Instant::now() + 99 * SECOND, 0, |_| 0, rest).is_err());
+    assert!(hostgroups.select(1, Instant::now() + 99 * SECOND, 0, &Factors::default(), |_| 0, rest).is_err());
     let statuses = |hostgroups: &Hostgroups| {
         [(1, "failed"), (2, "late"), (1, "configured")]
             .map(|(id, host)| status(hostgroups, id, host).unwrap())
@@ -249,8 +262,40 @@ fn pings_that_are_not_answered_shun_what_is_in_use() {
     assert_eq!(hostgroups.shun_unresponsive(&at("a"), now + SECOND), (vec![1, 5], false));
     let statuses: Vec<_> = (1..=5).map(|id| status(&hostgroups, id, "a").unwrap()).collect();
     assert_eq!(statuses, [Shunned, Shunned, OfflineSoft, ShunnedAwsBgd, Shunned]);
-    assert!(hostgroups.select(1, now + SECOND, 0, |_| 0, rest).is_err());
-    assert!(hostgroups.select(1, now + 2 * SECOND, 0, |_| 0, rest).is_ok());
+    assert!(hostgroups.select(1, now + SECOND, 0, &Factors::default(), |_| 0, rest).is_err());
+    assert!(hostgroups.select(1, now + 2 * SECOND, 0, &Factors::default(), |_| 0, rest).is_ok());
+}
+
+#[test]
+fn choices_follow_weights_times_factors() {
+    const CHOICES: u32 = 100_000;
+    let weighted = |host: &str, weight| ServerRow { weight, ..row(1, host) };
+    let mut hostgroups = loaded(vec![
+        weighted("a", 3),
+        weighted("b", 5),
+        weighted("c", 1),
+        weighted("d", 0),
+        weighted("e", 7),
+    ]);
+    // 3 x 1.5 is 4, 5 x 4.0 is 20, and 0 stays 0.
+    let factors = [("a", 1.5), ("b", 4.0), ("c", 1.0), ("d", 4.0)].map(|(host, factor)| (at(host), factor));
+    let snapshot = Snapshot::new([(1, factors.to_vec())]);
+    let neutral = Snapshot::default();
+    for (snapshot, weights) in [(&snapshot, [4, 20, 1, 0, 7]), (&neutral, [3, 5, 1, 0, 7])] {
+        let mut random = fastrand::Rng::with_seed(17);
+        let mut chosen = HashMap::<Arc<str>, u32>::new();
+        for _ in 0..CHOICES {
+            let factors = snapshot.of(1);
+            let (endpoint, _) =
+                hostgroups.select(1, Instant::now(), random.u64(..), &factors, |_| 0, rest).unwrap();
+            *chosen.entry(endpoint.host.clone()).or_default() += 1;
+        }
+        for (host, weight) in ["a", "b", "c", "d", "e"].into_iter().zip(weights) {
+            let share = f64::from(chosen.get(host).copied().unwrap_or(0)) / f64::from(CHOICES);
+            let expected = f64::from(weight) / f64::from(weights.iter().sum::<u32>());
+            assert!((share - expected).abs() < 0.01, "{host}: {share}, not {expected}");
+        }
+    }
 }
 
 #[test]
@@ -261,7 +306,9 @@ fn slow_servers_are_not_chosen() {
     let millis = Duration::from_millis;
     let chosen = |hostgroups: &mut Hostgroups| {
         let both = [0, 1].map(|random| {
-            hostgroups.select(1, Instant::now(), random, |_| 0, rest).map(|(e, _)| e.host.to_string())
+            hostgroups
+                .select(1, Instant::now(), random, &Factors::default(), |_| 0, rest)
+                .map(|(e, _)| e.host.to_string())
         });
         both.map(|one| one.unwrap_or_else(|error| format!("{error:?}")))
     };
@@ -311,7 +358,9 @@ fn late_replicas_are_shunned_but_writers_are_not() {
     hostgroups.load(&config(5));
     hostgroups.shun_unresponsive(&at("a"), Instant::now());
     assert_eq!(statuses(&hostgroups)[1], ShunnedReplicationLag);
-    assert!(hostgroups.select(READER, Instant::now() + 99 * SECOND, 0, |_| 0, rest).is_err());
+    assert!(
+        hostgroups.select(READER, Instant::now() + 99 * SECOND, 0, &Factors::default(), |_| 0, rest).is_err()
+    );
     hostgroups.load(&config(50));
     assert_eq!(statuses(&hostgroups)[1], Online, "LOAD gave it another limit");
     hostgroups.apply_lag(&at("a"), Some(51), 1);

@@ -9,6 +9,7 @@ use super::totals::Totals;
 use super::work::Work;
 use crate::dns::normalise;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Policy, Recovery, ServerStatus, Unavailable};
+use crate::locality::Factors;
 use admin::Variables;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -155,6 +156,7 @@ impl<T> Inner<T> {
         hostgroup: HostgroupId,
         want: &Want,
         terms: Terms,
+        factors: &Factors<'_>,
         recovery: impl Fn() -> Recovery,
         trash: &mut Trash<T>,
     ) -> Result<Acquired<T>, Refusal> {
@@ -170,7 +172,7 @@ impl<T> Inner<T> {
         let in_use = |endpoint: &Endpoint| {
             pools.as_ref().and_then(|pools| pools.get(endpoint)).map_or(0, ServerPool::used)
         };
-        let (endpoint, row) = match hostgroups.select(hostgroup, now, random, in_use, recovery) {
+        let (endpoint, row) = match hostgroups.select(hostgroup, now, random, factors, in_use, recovery) {
             Ok(selected) => selected,
             Err(unavailable) => return Err(self.refuse(unavailable)),
         };

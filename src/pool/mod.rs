@@ -48,7 +48,9 @@ pub use waiters::Waiter;
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::hostgroups::{Endpoint, HostgroupId, Hostgroups, Recovery, Unavailable, shun_time};
+use crate::locality::Snapshot;
 use admin::Variables;
+use arc_swap::ArcSwap;
 use connection::{Trash, WARNING_INTERVAL};
 use crossbeam_channel::{Sender, TrySendError};
 use inner::{Acquired, Inner, Opening, Terms};
@@ -76,6 +78,8 @@ pub struct Backends {
     bells: Mutex<Vec<Sender<()>>>,
     /// How often a schema was changed by a statement.
     schema_changes: AtomicU64,
+    /// What servers' weights are multiplied by.
+    locality: ArcSwap<Snapshot>,
     config: Arc<Config>,
     dns: Arc<Dns>,
 }
@@ -91,8 +95,8 @@ pub enum Offer<'a> {
 impl Backends {
     /// Empty hostgroups. New connections resolve names through `dns` and take limits from `config`.
     pub fn new(config: Arc<Config>, dns: Arc<Dns>) -> Self {
-        let (inner, warned, waiters, updates, bells, schema_changes) = Default::default();
-        Self { inner, warned, waiters, updates, bells, schema_changes, config, dns }
+        let (inner, warned, waiters, updates, bells, schema_changes, locality) = Default::default();
+        Self { inner, warned, waiters, updates, bells, schema_changes, locality, config, dns }
     }
     /// Reads placement under the lock.
     pub fn read<R>(&self, f: impl FnOnce(&Hostgroups) -> R) -> R {
@@ -113,6 +117,15 @@ impl Backends {
         self.wake();
         quit_all(trash);
         result
+    }
+    /// Has choices from now on go by these factors.
+    pub fn set_locality(&self, snapshot: Snapshot) {
+        self.locality.store(Arc::new(snapshot));
+    }
+    /// The factors in force.
+    #[cfg(test)]
+    pub fn locality(&self) -> Arc<Snapshot> {
+        self.locality.load_full()
     }
     /// Grows with each [`Self::update`].
     pub fn updates(&self) -> u64 {
@@ -136,7 +149,9 @@ impl Backends {
             let mut trash = Vec::new();
             let terms = Terms { now, random: fastrand::u64(..), opening: Opening::by(limits) };
             let recovery = || self.recovery();
-            let acquired = self.inner.lock().acquire(hostgroup, want, terms, recovery, &mut trash);
+            let locality = self.locality.load();
+            let factors = locality.of(hostgroup);
+            let acquired = self.inner.lock().acquire(hostgroup, want, terms, &factors, recovery, &mut trash);
             quit_all(trash);
             if let Err(Refusal::Unavailable(why @ (Unavailable::NoServer | Unavailable::Crowded))) = &acquired
             {

@@ -10,6 +10,7 @@ mod tests;
 use crate::config::Config;
 use crate::digest::statistics::Statistics;
 use crate::dns::Dns;
+use crate::locality::{Category, Locality, Location, Report};
 use crate::monitor::Monitor;
 use crate::pool::{Backends, FreeConnection, HostgroupFigures, ServerFigures};
 use crate::rules::RuleSet;
@@ -85,6 +86,36 @@ fn table(
     rows: impl Fn() -> Rows + Send + Sync + 'static,
 ) -> LiveTable {
     LiveTable { name, schema: Schema::Stats, ddl, rows: Arc::new(rows) }
+}
+
+/// stats_mysql_aws_locality, where somebody tells what it shows.
+pub fn locality_table(locality: &Arc<Locality>) -> Option<LiveTable> {
+    let locality = locality.shows_table().then(|| Arc::clone(locality))?;
+    Some(table("stats_mysql_aws_locality", ddl::STATS_MYSQL_AWS_LOCALITY, move || {
+        locality.report().into_iter().map(locality_row).collect()
+    }))
+}
+
+fn locality_row(report: Report) -> Vec<Value> {
+    let Report { server, state, location, age, multiplier, error } = report;
+    let (hostgroup, host, port) = match server {
+        Some((hostgroup, endpoint)) => (hostgroup.into(), (&*endpoint.host).into(), endpoint.port.into()),
+        None => (Value::Null, "".into(), Value::Null),
+    };
+    let Location { region, zone, zone_id, account } = location;
+    vec![
+        hostgroup,
+        host,
+        port,
+        state.as_str().into(),
+        region.into(),
+        zone.into(),
+        zone_id.into(),
+        account.into(),
+        age.map(|age| age.as_secs()).into(),
+        multiplier.into(),
+        error.map_or("", Category::as_str).into(),
+    ]
 }
 
 /// Tables of servers, hostgroups and free connections.

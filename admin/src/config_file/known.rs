@@ -46,7 +46,6 @@ const VARIABLES: &[&str] = &[
     "mysql-auto_increment_delay_multiplex_timeout_ms",
     "mysql-autocommit_false_*",
     "mysql-automatic_detect_sqli",
-    "mysql-aws_locality_awareness",
     "mysql-binlog_reader_connect_retry_msec",
     "mysql-client_multi_statements",
     "mysql-client_session_track_gtid",

@@ -235,3 +235,18 @@ pub const STATS_MYSQL_QUERY_DIGEST: &str = query_digest!("stats_mysql_query_dige
 
 /// stats_mysql_query_digest_reset
 pub const STATS_MYSQL_QUERY_DIGEST_RESET: &str = query_digest!("stats_mysql_query_digest_reset");
+
+/// Where servers are, as locality awareness knows it. The first row, without a hostgroup, is the proxy itself.
+pub const STATS_MYSQL_AWS_LOCALITY: &str = "CREATE TABLE stats_mysql_aws_locality (
+    hostgroup INT,
+    srv_host VARCHAR NOT NULL,
+    srv_port INT,
+    state VARCHAR NOT NULL,
+    region VARCHAR NOT NULL,
+    zone VARCHAR NOT NULL,
+    zone_id VARCHAR NOT NULL,
+    account VARCHAR NOT NULL,
+    age_s INT,
+    multiplier REAL,
+    last_error VARCHAR NOT NULL
+)";

@@ -208,6 +208,8 @@ pub struct Variables {
     pub monitor_topology_discovery_interval: u32,
     /// mysql-aws_blue_green_deployment_auto_discovery
     pub bgd_auto_discovery: bool,
+    /// mysql-aws_locality_awareness
+    pub aws_locality_awareness: bool,
     /// mysql-monitor_replication_lag_interval (ms)
     pub monitor_replication_lag_interval: Duration,
     /// mysql-monitor_replication_lag_timeout (ms)
@@ -322,6 +324,7 @@ impl Default for Variables {
             monitor_writer_is_also_reader: true,
             monitor_topology_discovery_interval: 0,
             bgd_auto_discovery: true,
+            aws_locality_awareness: false,
             monitor_replication_lag_interval: ms(10_000),
             monitor_replication_lag_timeout: ms(1_000),
             monitor_replication_lag_count: 1,

@@ -92,6 +92,11 @@ pub const VARIABLES: &[VarDef] = &[
         "Whether a blue/green topology that discovery finds makes a deployment of its own, until the next LOAD.",
     ),
     var(
+        "mysql-aws_locality_awareness",
+        Kind::Bool(field!(aws_locality_awareness)),
+        "Whether servers near this proxy are chosen more often, as hostgroup_settings of their hostgroups say.",
+    ),
+    var(
         "mysql-client_host_cache_size",
         Kind::Size(field!(client_host_cache_size), 0..=1_048_576),
         "Most addresses of clients kept whose logins failed; 0 keeps none.",

@@ -1,0 +1,184 @@
+//! The thread that asks and publishes.
+
+use super::groups::{self, Group, subject_of};
+use super::ledger::Ledger;
+use super::names::EndpointName;
+use super::provider::{Category, Closed, Inbox, Lease, Provider, Subject, Ticket};
+use super::report::{self, Report};
+use super::snapshot::Snapshot;
+use crate::dns::Dns;
+use crate::hostgroups::Endpoint;
+use crate::pool::Backends;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Hostgroups are looked at this often; LOAD has them looked at sooner.
+const LOOK: Duration = Duration::from_secs(1);
+/// What a provider gets to give its leases back when the daemon ends.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Locality awareness: off until [`Locality::enable`].
+pub struct Locality {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    backends: Arc<Backends>,
+    dns: Arc<Dns>,
+    provider: Option<Arc<dyn Provider>>,
+    inbox: Arc<Inbox>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    enabled: bool,
+    stopping: bool,
+    ledger: Ledger,
+}
+
+impl Locality {
+    /// Without a provider every subject is `provider_unavailable`, and all servers stay neutral.
+    pub fn new(backends: Arc<Backends>, dns: Arc<Dns>, provider: Option<Arc<dyn Provider>>) -> Self {
+        let (inbox, state) = Default::default();
+        Self { shared: Arc::new(Shared { backends, dns, provider, inbox, state }), thread: Mutex::default() }
+    }
+    /// Starts the thread.
+    pub fn start(&self) -> std::io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        *self.thread.lock() = Some(Builder::new().name("locality".into()).spawn(move || shared.run())?);
+        Ok(())
+    }
+    /// mysql-aws_locality_awareness. Once it is off every choice goes by the configured weights, nobody is asked, and answers under
+    /// way are ignored.
+    pub fn enable(&self, enabled: bool) {
+        let mut state = self.shared.state.lock();
+        if state.enabled == enabled {
+            return;
+        }
+        state.enabled = enabled;
+        if !enabled {
+            state.ledger.keep(&Default::default());
+            self.shared.backends.set_locality(Snapshot::default());
+        }
+        drop(state);
+        self.shared.inbox.rouse();
+    }
+    /// Hostgroups have been loaded.
+    pub fn look(&self) {
+        self.shared.inbox.rouse();
+    }
+    /// Whether stats_mysql_aws_locality is to be there.
+    pub fn shows_table(&self) -> bool {
+        self.shared.provider.as_ref().is_some_and(|provider| provider.shows_table())
+    }
+    /// What each server's weight is multiplied by, and why.
+    pub fn report(&self) -> Vec<Report> {
+        let groups = self.shared.groups();
+        let state = self.shared.state.lock();
+        report::of(&groups, state.enabled, &state.ledger, Instant::now())
+    }
+    /// Ends it: no more work for the provider, its answers under way are let end, the thread is joined, the provider let go.
+    /// A provider that keeps a lease stays in memory, since it might still answer.
+    pub fn stop(&self) {
+        self.shared.inbox.close();
+        self.shared.state.lock().stopping = true;
+        self.shared.inbox.rouse();
+        let Some(provider) = &self.shared.provider else { return self.join() };
+        provider.shut_down();
+        let returned = self.shared.inbox.drain(Instant::now() + GRACE);
+        self.join();
+        if !returned {
+            log::error!(
+                "locality: provider {} keeps questions {} s after it was told to end; it stays loaded until the process ends",
+                provider.name(),
+                GRACE.as_secs()
+            );
+            std::mem::forget(Arc::clone(provider));
+        }
+    }
+    fn join(&self) {
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            log::error!("locality: the thread panicked");
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let mut until = None;
+        loop {
+            let answers = self.inbox.wait(until);
+            let groups = self.groups();
+            let now = Instant::now();
+            let mut state = self.state.lock();
+            if state.stopping {
+                return;
+            }
+            if !state.enabled {
+                until = None;
+                continue;
+            }
+            for (ticket, answer) in answers {
+                if let Some((subject, category)) = state.ledger.answer(ticket, answer, now, fastrand::f64()) {
+                    tell(subject, category);
+                }
+            }
+            state.ledger.keep(&groups::wanted(&groups));
+            let due = state.ledger.due(now);
+            let (snapshot, expiry) = groups::snapshot(&groups, &state.ledger, now);
+            // Under the lock, so that nothing is published after it has been switched off.
+            self.backends.set_locality(snapshot);
+            let next = state.ledger.next().into_iter().chain(expiry).min();
+            drop(state);
+            self.ask(due);
+            until = Some(next.unwrap_or(now + LOOK).min(now + LOOK));
+        }
+    }
+    /// Hostgroups with a policy. A pinned name stands for the server that it leads to.
+    fn groups(&self) -> Vec<Group> {
+        let members = self.backends.read(|hostgroups| hostgroups.locality());
+        let group = |(hostgroup, policy, members): (_, _, Vec<Endpoint>)| {
+            let member = |endpoint: Endpoint| {
+                let target = self.dns.pinned_target(&endpoint.host);
+                let subject = subject_of(target.as_deref().unwrap_or(&endpoint.host));
+                (endpoint, subject)
+            };
+            Group { hostgroup, policy, members: members.into_iter().map(member).collect() }
+        };
+        members.into_iter().map(group).collect()
+    }
+    fn ask(&self, due: Vec<(Ticket, Subject)>) {
+        if due.is_empty() {
+            return;
+        }
+        let lease = |(ticket, subject): (Ticket, Subject)| {
+            let kind = match &subject {
+                Subject::Own => None,
+                Subject::Endpoint(host) => EndpointName::parse(host).map(|name| name.kind),
+            };
+            self.inbox.lease(ticket, subject, kind)
+        };
+        // Closed: the daemon ends.
+        let Ok(leases) = due.into_iter().map(lease).collect::<Result<Vec<Lease>, Closed>>() else { return };
+        match &self.provider {
+            Some(provider) => provider.request(leases),
+            None => leases.into_iter().for_each(|lease| {
+                let _ = lease.answer(Err(Category::ProviderUnavailable));
+            }),
+        }
+    }
+}
+
+fn tell(subject: &Subject, category: Category) {
+    let category = category.as_str();
+    match subject {
+        Subject::Own => log::warn!("locality: where this proxy runs is unknown: {category}"),
+        Subject::Endpoint(host) => log::warn!("locality: where {host} is is unknown: {category}"),
+    }
+}

@@ -1,0 +1,164 @@
+//! A provider that reads a file: names to places.
+//!
+//! ```text
+//! # name                                               region      zone         zone id    account
+//! self                                                 eu-north-1  eu-north-1a
+//! db-1.c1yqcg0ie39o.eu-north-1.rds.amazonaws.com       eu-north-1  eu-north-1a  eun1-az1   123456789012
+//! ```
+//!
+//! The zone, its id and the account may be absent, or `-`. The file is read at each request, so that a change is seen at the next
+//! refresh.
+
+use super::provider::{Answer, Category, Lease, Location, Provider, Subject};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Largest file that is read, in bytes.
+const LARGEST: u64 = 16 << 20;
+/// The proxy's own entry.
+const OWN: &str = "self";
+
+/// The file.
+#[derive(Debug)]
+pub struct MapFile {
+    path: PathBuf,
+    /// What was said of it last, so that it is said once.
+    told: Mutex<Option<String>>,
+}
+
+impl MapFile {
+    /// Of this path. It need not be there yet.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, told: Mutex::default() }
+    }
+    fn tell(&self, problem: Option<String>) {
+        let mut told = self.told.lock();
+        if let Some(problem) = problem.as_ref().filter(|problem| told.as_ref() != Some(*problem)) {
+            log::warn!("locality: {}: {problem}", self.path.display());
+        }
+        *told = problem;
+    }
+}
+
+impl Provider for MapFile {
+    fn name(&self) -> &str {
+        "file"
+    }
+    fn shows_table(&self) -> bool {
+        true
+    }
+    fn request(&self, leases: Vec<Lease>) {
+        let (places, problem) = match read(&self.path) {
+            Ok(text) => {
+                let (places, problem) = parse(&text);
+                (Some(places), problem)
+            }
+            Err(error) => (None, Some(error.to_string())),
+        };
+        self.tell(problem);
+        for lease in leases {
+            let answer: Answer = match &places {
+                None => Err(Category::ProviderError),
+                Some(places) => places.get(name_of(lease.subject())).cloned().ok_or(Category::NotFound),
+            };
+            // Closed: nobody waits for it.
+            let _ = lease.answer(answer);
+        }
+    }
+    fn shut_down(&self) {}
+}
+
+fn name_of(subject: &Subject) -> &str {
+    match subject {
+        Subject::Own => OWN,
+        Subject::Endpoint(host) => host,
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let read = std::fs::File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    match read as u64 > LARGEST {
+        true => Err(std::io::Error::other("it is larger than 16 MiB")),
+        false => Ok(text),
+    }
+}
+
+/// The places, and what is wrong with the first line that tells none.
+fn parse(text: &str) -> (HashMap<String, Location>, Option<String>) {
+    let mut places = HashMap::new();
+    let mut problem = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default();
+        let mut fields =
+            line.split_whitespace().map(|field| if field == "-" { "" } else { field }.to_owned());
+        let Some(name) = fields.next() else { continue };
+        let mut field = || fields.next().unwrap_or_default();
+        let location = Location { region: field(), zone: field(), zone_id: field(), account: field() };
+        if location.region.is_empty() {
+            problem.get_or_insert_with(|| format!("line {number} names no Region"));
+            continue;
+        }
+        places.insert(name.trim_end_matches('.').to_ascii_lowercase(), location);
+    }
+    (places, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locality::provider::Inbox;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    const HOST: &str = "db-1.cabc.eu-north-1.rds.amazonaws.com";
+
+    /// What the file says of the proxy and of a server.
+    fn ask(file: &MapFile) -> [Answer; 2] {
+        let inbox = Arc::new(Inbox::default());
+        let subjects = [Subject::Own, Subject::Endpoint(HOST.into())];
+        let leases = (0..).zip(subjects).map(|(ticket, subject)| inbox.lease(ticket, subject, None).unwrap());
+        file.request(leases.collect());
+        let mut answers = inbox.wait(Some(Instant::now() + Duration::from_secs(10)));
+        answers.sort_by_key(|(ticket, _)| *ticket);
+        answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>().try_into().unwrap()
+    }
+
+    #[test]
+    fn lines_tell_places_and_a_change_is_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("map");
+        let file = MapFile::new(path.clone());
+        assert_eq!(ask(&file), [Err(Category::ProviderError), Err(Category::ProviderError)]);
+        assert!(file.told.lock().is_some());
+        std::fs::write(
+            &path,
+            format!("# a comment\n\nself eu-north-1 eu-north-1a # here\n{HOST} eu-north-1\n"),
+        )
+        .unwrap();
+        let [own, server] = ask(&file).map(Result::unwrap);
+        assert_eq!((&*own.region, &*own.zone, &*own.zone_id), ("eu-north-1", "eu-north-1a", ""));
+        assert_eq!((&*server.region, &*server.zone), ("eu-north-1", ""));
+        assert_eq!(*file.told.lock(), None);
+        let upper = HOST.to_uppercase();
+        std::fs::write(&path, format!("{upper}. eu-north-1 - eun1-az1 123456789012\nself\n")).unwrap();
+        let [own, server] = ask(&file);
+        assert_eq!(own, Err(Category::NotFound));
+        let server = server.unwrap();
+        assert_eq!((&*server.zone, &*server.zone_id, &*server.account), ("", "eun1-az1", "123456789012"));
+        assert_eq!(file.told.lock().as_deref(), Some("line 2 names no Region"));
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_or_no_text_tells_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("map");
+        let file = MapFile::new(path.clone());
+        for content in [vec![b'#'; LARGEST as usize + 1], vec![0xFF, 0xFE]] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(ask(&file)[0], Err(Category::ProviderError));
+        }
+    }
+}
