@@ -17,6 +17,7 @@ Usage: tap-runner --daemon PATH --group NAME [options]
   --group NAME       a group of groups.json, such as cluster_sim_rds_bgd-g1
   --only NAME        run one binary of the group
   --repeat N         run the group N times against the same daemon (default 1)
+  --shuffle SEED     each time in another order, which SEED decides (default: alphabetical)
   --timeout SECS     kill a binary that runs longer (default 60)
   --binaries DIR     where the binaries are, or the examples that it has (default: where
                      tap-runner is)
@@ -36,6 +37,8 @@ Examples:
   tap-runner --daemon target/sim/debug/pointsman --group cluster_sim_rds_bgd-g1
   tap-runner --daemon target/sim/debug/pointsman --group cluster_sim_rds_bgd-g1 \\
              --only test_rds_bgd_smoke-t --repeat 10
+  tap-runner --daemon target/sim/debug/pointsman --group cluster_sim_rds_bgd-g1 \\
+             --repeat 10 --shuffle 1
 ";
 
 /// What to run and how.
@@ -49,6 +52,8 @@ pub struct Options {
     pub only: Option<String>,
     /// How often
     pub repeat: u32,
+    /// Decides the order of each time; None: alphabetical
+    pub shuffle: Option<u64>,
     /// For one binary
     pub timeout: Duration,
     /// Where the binaries are; None: where the runner is
@@ -73,7 +78,7 @@ pub struct Options {
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut daemon, mut group, mut only, mut binaries) = (None, None, None, None);
-    let (mut hosts_file, mut junit, mut logs) = (None, None, None);
+    let (mut hosts_file, mut junit, mut logs, mut shuffle) = (None, None, None, None);
     let mut groups_dir = PathBuf::from("groups");
     let (mut repeat, mut timeout) = (1, Duration::from_secs(60));
     let (mut check, mut isolation, mut inside) = (false, true, None);
@@ -83,6 +88,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
             Long("group") => group = Some(parser.value()?.string()?),
             Long("only") => only = Some(parser.value()?.string()?),
             Long("repeat") => repeat = parser.value()?.parse::<NonZeroU32>()?.get(),
+            Long("shuffle") => shuffle = Some(parser.value()?.parse()?),
             Long("timeout") => {
                 timeout = Duration::from_secs(parser.value()?.parse::<NonZeroU32>()?.get().into());
             }
@@ -102,6 +108,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Opt
         daemon: daemon.ok_or("--daemon is missing")?,
         only,
         repeat,
+        shuffle,
         timeout,
         binaries,
         hosts_file,
@@ -135,11 +142,11 @@ mod tests {
 
     #[test]
     fn every_option_of_the_help_is_known() {
-        let line = "--daemon d --group g --only o --repeat 3 --timeout 9 --binaries b --groups-dir x --hosts-file h --logs l --junit j --check --no-isolation";
+        let line = "--daemon d --group g --only o --repeat 3 --shuffle 5 --timeout 9 --binaries b --groups-dir x --hosts-file h --logs l --junit j --check --no-isolation";
         let Ok(Some(options)) = parsed(line) else { panic!() };
         assert_eq!((options.repeat, options.timeout, options.isolation), (3, Duration::from_secs(9), false));
         assert_eq!((options.logs, options.hosts_file), ("l".into(), Some("h".into())));
-        assert_eq!((options.junit, options.check), (Some("j".into()), true));
+        assert_eq!((options.junit, options.check, options.shuffle), (Some("j".into()), true, Some(5)));
         for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
             assert!(HELP.contains(option), "{option}");
         }

@@ -8,6 +8,7 @@ use super::{Options, Places, say};
 use crate::command_line::CommandLine;
 use crate::daemon::Daemon;
 use crate::interrupt::Interrupt;
+use fastrand::Rng;
 use std::fs;
 use std::process::Command;
 
@@ -37,8 +38,14 @@ impl Rounds<'_> {
     ) -> (Vec<Tally>, Vec<Suite>) {
         let mut tallies: Vec<_> = names.iter().map(|name| Tally::new(name)).collect();
         let mut suites = Vec::new();
+        let mut order: Vec<usize> = (0..tallies.len()).collect();
+        let mut random = self.options.shuffle.map(Rng::with_seed);
         for round in 1..=self.options.repeat {
-            for tally in &mut tallies {
+            if let Some(random) = &mut random {
+                random.shuffle(&mut order);
+            }
+            for place in &order {
+                let tally = &mut tallies[*place];
                 let suite = match reason_to_end(daemon, interrupt) {
                     Some(reason) => self.suite(&tally.name, round, Outcome::not_run(&reason)),
                     None => self.run_one(&tally.name, round, daemon, interrupt),
