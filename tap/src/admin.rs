@@ -71,14 +71,7 @@ fn insert_pair(
     admin.execute(&format!(
         "INSERT INTO mysql_replication_hostgroups(writer_hostgroup,reader_hostgroup) VALUES ({writer},{reader})"
     ))?;
-    for (hostgroup, host) in members {
-        admin.execute(&format!(
-            "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({hostgroup},{},{})",
-            quote(&host.hostname),
-            host.port
-        ))?;
-    }
-    Ok(())
+    members.iter().try_for_each(|(hostgroup, host)| admin.execute(&add_server(*hostgroup, host)).map(drop))
 }
 
 /// The condition that the deployment with these blue hostgroups is the only one at runtime, made by discovery, without green
@@ -112,6 +105,30 @@ pub fn add_deployment(admin: &mut Connection, hostgroups: Hostgroups) -> Result<
          VALUES ({writer},{reader},{green_writer},{green_reader},100,800)"
     ))?;
     admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+}
+
+/// The statement that configures `host` in `hostgroup`, with all other columns' defaults.
+pub fn add_server(hostgroup: u32, host: &RdsBgdHost) -> String {
+    format!(
+        "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({hostgroup},{},{})",
+        quote(&host.hostname),
+        host.port
+    )
+}
+
+/// The statement that changes `columns` of `host`, in whichever hostgroups it is.
+pub fn update_server(host: &RdsBgdHost, columns: &str) -> String {
+    format!("UPDATE mysql_servers SET {columns} WHERE hostname={}", quote(&host.hostname))
+}
+
+/// The statement that removes `host` from the configuration.
+pub fn remove_server(host: &RdsBgdHost) -> String {
+    format!("DELETE FROM mysql_servers WHERE hostname={}", quote(&host.hostname))
+}
+
+/// The statement that changes `columns` of the deployment with this blue writer hostgroup.
+pub fn update_deployment(writer_hostgroup: u32, columns: &str) -> String {
+    format!("UPDATE mysql_aws_rds_bgd_hostgroups SET {columns} WHERE writer_hostgroup={writer_hostgroup}")
 }
 
 /// Executes `changes` of the configured servers and loads the outcome to runtime at once.
@@ -149,10 +166,7 @@ pub fn insert_server(
 
 /// Changes columns of the deployment with this blue writer hostgroup (`active=0`, say), and loads it to runtime.
 pub fn set_deployment(admin: &mut Connection, writer_hostgroup: u32, columns: &str) -> Result<(), Error> {
-    admin.execute(&format!(
-        "UPDATE mysql_aws_rds_bgd_hostgroups SET {columns} WHERE writer_hostgroup={writer_hostgroup}"
-    ))?;
-    admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+    change_servers(admin, &[update_deployment(writer_hostgroup, columns)])
 }
 
 /// The daemon asks the name server `address` before hosts files and the system's DNS; none where it is empty.

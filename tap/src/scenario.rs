@@ -4,13 +4,18 @@ use crate::admin;
 use crate::command_line::CommandLine;
 use crate::connection::{Connection, EFFECT_TIMEOUT, Error};
 use crate::emitter::Emitter;
-use crate::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, RdsBgdSimulator};
+use crate::simulator::{Endpoint, RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, RdsBgdSimulator, probe_steps};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+mod expectations;
 
 /// Answered by the simulated backend with its own address. In exactly this upper-case spelling: the lower-case one may
 /// be answered by the proxy itself.
 pub const ROUTING_ECHO: &str = "SELECT @@version_comment LIMIT 1";
+
+/// Five polls, or five read_only checks, at the intervals that scenarios configure: long enough to see one that must not be.
+pub const QUIET_WINDOW: Duration = Duration::from_millis(500);
 
 /// The connections every scenario has. Configuration and expectations are the scenario's own.
 pub struct Scenario {
@@ -45,14 +50,6 @@ impl Scenario {
         self.command_line.simulator.port
     }
 
-    /// One test: the deployment with this blue writer hostgroup gets `status`. If not, the one it has is shown.
-    pub fn expect_status(&mut self, tap: &mut Emitter, writer_hostgroup: u32, status: &str) {
-        let reached = self.admin.wait_until(&admin::status_is(writer_hostgroup, status));
-        if !tap.ok_result(reached, &format!("status {status}")) {
-            tap.diag(&format!("status is {:?}", self.admin.scalar(&admin::status_query(writer_hostgroup))));
-        }
-    }
-
     /// Publishes `cluster`'s writers with `status`, on both of them.
     pub fn publish(&mut self, cluster: &RdsBgdCluster, status: &str) -> Result<(), Error> {
         self.simulator.topology_update(&cluster.get_writers(), &cluster.get_topology(status))
@@ -63,84 +60,43 @@ impl Scenario {
         self.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())
     }
 
-    /// One test: `hostgroup` has exactly these members at runtime, with these statuses.
-    pub fn expect_members(
+    /// Waits until `server` has been asked for `kind` after the probe `seen`, and returns that probe's number.
+    pub fn wait_for_probe(
         &mut self,
-        tap: &mut Emitter,
-        hostgroup: u32,
-        members: &[(&RdsBgdHost, &str)],
-        when: &str,
-    ) -> Result<(), Error> {
-        let mut expected: Vec<_> =
-            members.iter().map(|(host, status)| format!("{} {status}", host.hostname)).collect();
-        expected.sort_unstable();
-        let found = admin::members(&mut self.admin, hostgroup)?;
-        tap.is(found, expected, &format!("{when}: members of hostgroup {hostgroup}"));
-        Ok(())
-    }
-
-    /// One test: a new client whose hostgroup is `hostgroup` is answered by `server`.
-    pub fn expect_answer(
-        &mut self,
-        tap: &mut Emitter,
-        hostgroup: u32,
         server: &RdsBgdHost,
-        what: &str,
-    ) -> Result<(), Error> {
-        let ip = self.answering_ip(hostgroup)?;
-        tap.is(ip, server.ip.clone(), &format!("{what} is answered by {}", server.ip));
-        Ok(())
-    }
-
-    /// One test: from now on the topology is asked of `server`, which is read in the probe log.
-    pub fn expect_probed(
-        &mut self,
-        tap: &mut Emitter,
-        server: &RdsBgdHost,
+        kind: RdsBgdProbeKind,
+        seen: u64,
         encrypted: Option<bool>,
-        what: &str,
-    ) -> Result<(), Error> {
-        let seen = self.simulator.probe_log_last_sequence()?;
-        let kind = RdsBgdProbeKind::Metadata;
-        let probe =
-            self.simulator.wait_for_probe_log(seen, &server.endpoint(), kind, EFFECT_TIMEOUT, encrypted);
-        tap.ok_result(probe, what);
-        Ok(())
+    ) -> Result<u64, Error> {
+        let backend = server.endpoint();
+        let probe = self.simulator.wait_for_probe_log(seen, &backend, kind, EFFECT_TIMEOUT, encrypted)?;
+        Ok(probe.sequence_id)
     }
 
-    /// Waits until `server` has been asked for metadata after the probe `seen`, and returns that probe's number.
+    /// [`Self::wait_for_probe`], for metadata.
     pub fn wait_for_metadata(
         &mut self,
         server: &RdsBgdHost,
         seen: u64,
         encrypted: Option<bool>,
     ) -> Result<u64, Error> {
-        let (backend, kind) = (server.endpoint(), RdsBgdProbeKind::Metadata);
-        let probe = self.simulator.wait_for_probe_log(seen, &backend, kind, EFFECT_TIMEOUT, encrypted)?;
-        Ok(probe.sequence_id)
+        self.wait_for_probe(server, RdsBgdProbeKind::Metadata, seen, encrypted)
     }
 
-    /// Two tests: `changes` of the servers are taken up in place, so that the blue writer is asked first and then the green one again
-    /// and again, and nobody is asked whether the table exists.
-    pub fn expect_refresh(
+    /// Waits for `count` probes of `server` after the probe `seen`. What all but the last of them said has been acted upon by then.
+    pub fn wait_for_probes(
         &mut self,
-        tap: &mut Emitter,
-        cluster: &RdsBgdCluster,
-        encrypted: Option<bool>,
-        changes: &[String],
-        what: &str,
+        server: &RdsBgdHost,
+        kind: RdsBgdProbeKind,
+        seen: u64,
+        count: usize,
     ) -> Result<(), Error> {
-        let baseline = self.simulator.probe_log_last_sequence()?;
-        admin::change_servers(&mut self.admin, changes)?;
-        let direct = self
-            .wait_for_metadata(&cluster.blue_writer, baseline, None)
-            .and_then(|blue| self.wait_for_metadata(&cluster.green_writer, blue, encrypted))
-            .and_then(|green| self.wait_for_metadata(&cluster.green_writer, green, encrypted));
-        tap.ok_result(direct, &format!("{what}: blue is asked, then green again and again"));
-        let probes = self.simulator.probe_log_since(baseline)?;
-        let checks = probes.iter().filter(|probe| probe.probe_kind == RdsBgdProbeKind::TableCheck).count();
-        tap.is(checks, 0, &format!("{what}: no table check"));
-        Ok(())
+        (0..count).try_fold(seen, |seen, _| self.wait_for_probe(server, kind, seen, None)).map(drop)
+    }
+
+    /// The way that the monitor went after the probe `seen`.
+    pub fn probe_steps_since(&mut self, seen: u64) -> Result<Vec<(RdsBgdProbeKind, Endpoint)>, Error> {
+        Ok(probe_steps(&self.simulator.probe_log_since(seen)?))
     }
 
     /// From now on the daemon asks the simulator for names first. Cleaning up ends it.

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind};
+use tap::simulator::RdsBgdCluster;
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1120);
 /// Several discovery cycles: long enough to see a deployment that must not be made.
@@ -42,12 +42,7 @@ fn test_topology_first(
     scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
     let green = admin::absent_from(HOSTGROUPS.green_writer, &cluster.green_writer);
     tap.ok(scenario.admin.holds(&green)?, "AVAILABLE: no green server is added");
-    let seen = scenario.simulator.probe_log_last_sequence()?;
-    let green = cluster.green_writer.endpoint();
-    let probed =
-        scenario.simulator.wait_for_probe_log(seen, &green, RdsBgdProbeKind::Metadata, EFFECT_TIMEOUT, None);
-    tap.ok_result(probed, "AVAILABLE: the green writer is asked");
-    Ok(())
+    scenario.expect_probed(tap, &cluster.green_writer, None, "AVAILABLE: the green writer is asked")
 }
 
 fn test_never_saved(tap: &mut Emitter, scenario: &mut Scenario) -> Result<(), Error> {
@@ -67,11 +62,8 @@ fn test_switched_off(
     scenario.admin.execute("LOAD MYSQL SERVERS TO RUNTIME")?;
     let deployments = scenario.admin.number("SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups")?;
     tap.is(deployments, 0, "switched off: LOAD ends it");
-    let seen = scenario.simulator.probe_log_last_sequence()?;
-    let blue = cluster.blue_writer.endpoint();
-    let asked =
-        scenario.simulator.wait_for_probe_log(seen, &blue, RdsBgdProbeKind::Metadata, EFFECT_TIMEOUT, None);
-    tap.ok_result(asked, "switched off: the blue writer is asked all the same");
+    let what = "switched off: the blue writer is asked all the same";
+    scenario.expect_probed(tap, &cluster.blue_writer, None, what)?;
     expect_none_for_a_while(tap, scenario, "switched off: no other is made")
 }
 
@@ -92,9 +84,9 @@ fn test_servers_first(
 fn test_switchover(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_POST_PROCESSING");
-    let ip = scenario.answering_ip(HOSTGROUPS.writer)?;
-    tap.is(ip, cluster.green_writer.ip.clone(), "POST_PROCESSING: the writer hostgroup is answered by green");
-    scenario.simulator.topology_update(&cluster.get_writers(), &cluster.get_completed_topology())?;
+    let green = &cluster.green_writer;
+    scenario.expect_answer(tap, HOSTGROUPS.writer, green, "POST_PROCESSING: writer hostgroup")?;
+    scenario.publish_completed(cluster)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "READER_SWITCHOVER_IN_PROGRESS");
     scenario.simulator.topology_delete(&cluster.get_writers())?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");

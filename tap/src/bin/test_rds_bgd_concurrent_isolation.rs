@@ -3,12 +3,12 @@
 
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::connection::Error;
 use tap::deployment::{Deployment, Phase};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind, RdsBgdProbeLog};
+use tap::simulator::{RdsBgdCluster, RdsBgdProbeLog};
 
 /// What is published: a deployment's next phase, or (None) an empty topology. Each is in another phase most of the time, and each meets
 /// the end of another: 0 completes while 1 is rolled back and 2 is in post-processing.
@@ -158,10 +158,8 @@ impl Concurrent {
             self.deployment.expect_monitored(tap, scenario, when);
             return Ok(());
         };
-        let checks = admin::read_only_checks(&self.deployment.blue_servers(), since);
-        let checks = scenario.admin.number(&format!("SELECT {checks}"))?;
-        tap.is(checks, 0, &format!("{when}: read_only of no server is checked"));
-        Ok(())
+        let what = format!("{when}: read_only of no server is checked");
+        scenario.expect_unmonitored_since(tap, &self.deployment.blue_servers(), since, &what)
     }
 
     /// Whether one of its writers was asked, with that one's TLS setting.
@@ -185,9 +183,7 @@ impl Concurrent {
             Some(_) => (&cluster.green_writer, self.tls.1),
             None => (&cluster.blue_writer, self.tls.0),
         };
-        let kind = RdsBgdProbeKind::Metadata;
-        let probe =
-            scenario.simulator.wait_for_probe_log(since, &server.endpoint(), kind, EFFECT_TIMEOUT, Some(tls));
+        let probe = scenario.wait_for_metadata(server, since, Some(tls));
         tap.ok_result(probe, &format!("{when}: {} is asked, TLS {tls}", server.ip));
         Ok(())
     }

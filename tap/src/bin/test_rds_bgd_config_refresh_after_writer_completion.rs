@@ -3,19 +3,16 @@
 
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error, quote};
+use tap::connection::{Error, quote};
 use tap::emitter::Emitter;
 use tap::hosts;
-use tap::scenario::{self, Scenario};
-use tap::simulator::{Endpoint, RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, probe_steps};
+use tap::scenario::{self, QUIET_WINDOW, Scenario};
+use tap::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1240);
 const POST_PROCESSING: &str = "WRITER_SWITCHOVER_POST_PROCESSING";
 const READER_SWITCHOVER: &str = "READER_SWITCHOVER_IN_PROGRESS";
-/// Five read_only intervals: long enough to see a check that is not suppressed.
-const SUPPRESSION_WINDOW: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     scenario::run(46, |tap, scenario| {
@@ -50,21 +47,18 @@ fn test_post_processing(
     expect_switched(tap, scenario, cluster, "POST_PROCESSING")?;
     let baseline = refresh_unseen(scenario, cluster, "check_timeout_ms=900")?;
     expect_rolled_back(tap, scenario, cluster, baseline, "refresh in POST_PROCESSING")?;
-    let checked = admin::read_only_checks(&[&cluster.blue_writer], scenario::now_us());
-    let resumed = scenario.admin.wait_until(&format!("{checked}>0"));
-    tap.ok_result(resumed, "refresh in POST_PROCESSING: read_only is checked again");
+    let what = "refresh in POST_PROCESSING: read_only is checked again";
+    scenario.expect_monitored(tap, &[&cluster.blue_writer], what);
 
     let baseline = scenario.simulator.probe_log_last_sequence()?;
     scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     expect_switched(tap, scenario, cluster, "POST_PROCESSING again")?;
     let since = scenario::now_us();
-    let (blue, green) = (cluster.blue_writer.endpoint(), cluster.green_writer.endpoint());
-    expect_restart(tap, scenario, baseline, &blue, Some(&green), "POST_PROCESSING again")?;
-    thread::sleep(SUPPRESSION_WINDOW);
-    let checks = admin::read_only_checks(&[&cluster.blue_writer, &cluster.blue_readers[0]], since);
-    let checks = scenario.admin.number(&format!("SELECT {checks}"))?;
-    tap.is(checks, 0, "POST_PROCESSING again: read_only is not checked");
-    Ok(())
+    let (blue, green) = (&cluster.blue_writer, &cluster.green_writer);
+    expect_restart(tap, scenario, baseline, blue, Some(green), "POST_PROCESSING again")?;
+    thread::sleep(QUIET_WINDOW);
+    let servers = [&cluster.blue_writer, &cluster.blue_readers[0]];
+    scenario.expect_unmonitored_since(tap, &servers, since, "POST_PROCESSING again: read_only is not checked")
 }
 
 /// Nothing hides the topology here: the worker is back in post-processing after two polls.
@@ -75,19 +69,14 @@ fn test_green_membership(
 ) -> Result<(), Error> {
     let Hostgroups { writer, reader, green_reader, .. } = HOSTGROUPS;
     let green = &cluster.green_readers[1];
-    let insert = format!(
-        "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({green_reader},{},{})",
-        quote(&green.hostname),
-        green.port
-    );
-    let delete = format!("DELETE FROM mysql_servers WHERE hostname={}", quote(&green.hostname));
-    for (what, change, status) in
-        [("a green reader joins", insert, "ONLINE"), ("it leaves", delete, "SHUNNED_AWS_BGD")]
-    {
+    for (what, change, status) in [
+        ("a green reader joins", admin::add_server(green_reader, green), "ONLINE"),
+        ("it leaves", admin::remove_server(green), "SHUNNED_AWS_BGD"),
+    ] {
         let baseline = scenario.simulator.probe_log_last_sequence()?;
         admin::change_servers(&mut scenario.admin, &[change])?;
-        let (blue, green) = (cluster.blue_writer.endpoint(), cluster.green_writer.endpoint());
-        expect_restart(tap, scenario, baseline, &blue, Some(&green), what)?;
+        let (blue, green) = (&cluster.blue_writer, &cluster.green_writer);
+        expect_restart(tap, scenario, baseline, blue, Some(green), what)?;
         let placed = format!(
             "{} AND {}",
             admin::status_is(writer, POST_PROCESSING),
@@ -104,7 +93,6 @@ fn test_reader_switchover(
     scenario: &mut Scenario,
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
-    let blue = cluster.blue_writer.endpoint();
     scenario.publish_completed(cluster)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, READER_SWITCHOVER);
     let reader = &cluster.green_readers[0];
@@ -116,19 +104,15 @@ fn test_reader_switchover(
     scenario.publish_completed(cluster)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, READER_SWITCHOVER);
     // A worker that begins at COMPLETED makes no map: blue is all that it knows.
-    let mut seen = baseline;
-    for _ in 0..4 {
-        seen = scenario.wait_for_metadata(&cluster.blue_writer, seen, None)?;
-    }
-    expect_restart(tap, scenario, baseline, &blue, None, "READER_SWITCHOVER again")?;
+    scenario.wait_for_probes(&cluster.blue_writer, RdsBgdProbeKind::Metadata, baseline, 4)?;
+    expect_restart(tap, scenario, baseline, &cluster.blue_writer, None, "READER_SWITCHOVER again")?;
     expect_blue_placement(tap, scenario, cluster, "READER_SWITCHOVER again")
 }
 
 fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
     let green = &cluster.green_writer;
     scenario.expect_answer(tap, HOSTGROUPS.green_writer, green, "READER_SWITCHOVER: green hostgroup")?;
-    let pooled = scenario.admin.wait_until(&format!("{}>0", admin::pooled(green)));
-    tap.ok_result(pooled, "READER_SWITCHOVER: the green connection is pooled");
+    scenario.expect_pooled(tap, green, "READER_SWITCHOVER: the green connection is pooled");
     scenario.simulator.topology_delete(&cluster.get_writers())?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     let drained = scenario.admin.holds(&format!("{}=0", admin::pooled(green)))?;
@@ -182,11 +166,11 @@ fn expect_rolled_back(
     let green = admin::online_in(HOSTGROUPS.green_writer, &cluster.green_writer);
     tap.ok(scenario.admin.holds(&green)?, &format!("{when}: the green writer's row stays"));
     let kind = RdsBgdProbeKind::TableCheck;
-    let blue = cluster.blue_writer.endpoint();
-    scenario.simulator.wait_for_probe_log(baseline, &blue, kind, EFFECT_TIMEOUT, None)?;
-    let steps = probe_steps(&scenario.simulator.probe_log_since(baseline)?);
+    scenario.wait_for_probe(&cluster.blue_writer, kind, baseline, None)?;
+    let steps = scenario.probe_steps_since(baseline)?;
     let after_green: Vec<_> =
         steps.into_iter().skip_while(|(_, backend)| *backend == cluster.green_writer.endpoint()).collect();
+    let blue = cluster.blue_writer.endpoint();
     tap.is(after_green, vec![(kind, blue)], &format!("{when}: blue is asked for the table, and no one else"));
     Ok(())
 }
@@ -209,18 +193,16 @@ fn expect_restart(
     tap: &mut Emitter,
     scenario: &mut Scenario,
     baseline: u64,
-    blue: &Endpoint,
-    green: Option<&Endpoint>,
+    blue: &RdsBgdHost,
+    green: Option<&RdsBgdHost>,
     when: &str,
 ) -> Result<(), Error> {
     let (check, metadata) = (RdsBgdProbeKind::TableCheck, RdsBgdProbeKind::Metadata);
-    let simulator = &mut scenario.simulator;
-    let first = simulator.wait_for_probe_log(baseline, blue, check, EFFECT_TIMEOUT, None)?.sequence_id;
-    let last = green.unwrap_or(blue);
-    simulator.wait_for_probe_log(first, last, metadata, EFFECT_TIMEOUT, None)?;
-    let mut expected = vec![(check, blue.clone()), (metadata, blue.clone())];
-    expected.extend(green.map(|green| (metadata, green.clone())));
-    let steps = probe_steps(&simulator.probe_log_since(first - 1)?);
+    let first = scenario.wait_for_probe(blue, check, baseline, None)?;
+    scenario.wait_for_metadata(green.unwrap_or(blue), first, None)?;
+    let mut expected = vec![(check, blue.endpoint()), (metadata, blue.endpoint())];
+    expected.extend(green.map(|green| (metadata, green.endpoint())));
+    let steps = scenario.probe_steps_since(first - 1)?;
     tap.is(steps, expected, &format!("{when}: the table check comes first again"));
     Ok(())
 }

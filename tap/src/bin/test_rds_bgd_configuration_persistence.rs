@@ -7,7 +7,7 @@ use tap::connection::{Connection, Error, Row};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{RdsBgdCluster, RdsBgdHost};
+use tap::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1270);
 const CONFIGURED: &str = "SELECT * FROM mysql_aws_rds_bgd_hostgroups ORDER BY writer_hostgroup";
@@ -143,10 +143,8 @@ fn test_rows_stand(tap: &mut Emitter, scenario: &mut Scenario, reader: &RdsBgdHo
         admin::set_deployment(&mut scenario.admin, HOSTGROUPS.writer, columns)?;
         let configured = scenario.admin.rows(CONFIGURED)?;
         admin::discover(&mut scenario.admin, 1, true)?;
-        let mut seen = scenario.simulator.probe_log_last_sequence()?;
-        for _ in 0..4 {
-            seen = scenario.wait_for_metadata(reader, seen, None)?;
-        }
+        let seen = scenario.simulator.probe_log_last_sequence()?;
+        scenario.wait_for_probes(reader, RdsBgdProbeKind::Metadata, seen, 4)?;
         tap.is(scenario.admin.rows(AT_RUNTIME)?, configured, &format!("discovery leaves a row: {what}"));
         let deployments =
             scenario.admin.number("SELECT COUNT(*) FROM runtime_mysql_aws_rds_bgd_hostgroups")?;

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind};
+use tap::simulator::RdsBgdCluster;
 
 const ROW_FIRST: Hostgroups = Hostgroups::starting_at(1140);
 const SERVERS_FIRST: Hostgroups = Hostgroups::starting_at(1150);
@@ -87,19 +87,13 @@ fn expect_started(
     scenario.expect_status(tap, hostgroups.writer, "AVAILABLE");
     let added = admin::online_in(hostgroups.green_writer, &cluster.green_writer);
     tap.ok(scenario.admin.holds(&added)?, "AVAILABLE: the green writer has been added");
-    let seen = scenario.simulator.probe_log_last_sequence()?;
-    let (green, kind) = (cluster.green_writer.endpoint(), RdsBgdProbeKind::Metadata);
-    let probed = scenario.simulator.wait_for_probe_log(seen, &green, kind, EFFECT_TIMEOUT, None);
-    tap.ok_result(probed, "AVAILABLE: the green writer is asked directly");
-    Ok(())
+    let what = "AVAILABLE: the green writer is asked directly";
+    scenario.expect_probed(tap, &cluster.green_writer, None, what)
 }
 
 /// Two tests: nobody is asked for a topology, and no status has changed.
 fn expect_quiet(tap: &mut Emitter, scenario: &mut Scenario, when: &str) -> Result<(), Error> {
-    let seen = scenario.simulator.probe_log_last_sequence()?;
-    thread::sleep(QUIET_WINDOW);
-    let probes = scenario.simulator.probe_log_since(seen)?;
-    tap.is(probes.len(), 0, &format!("{when}: nobody is asked"));
+    scenario.expect_quiet(tap, &format!("{when}: nobody is asked"))?;
     let none = admin::status_is(ROW_FIRST.writer, "NONE");
     tap.ok(scenario.admin.holds(&none)?, &format!("{when}: status NONE"));
     Ok(())

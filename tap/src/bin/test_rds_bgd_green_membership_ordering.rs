@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error, quote};
+use tap::connection::{Error, quote};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -63,9 +63,7 @@ fn test_before_available(
     let baseline = scenario.simulator.probe_log_last_sequence()?;
     admin::configure_deployment(&mut scenario.admin, hostgroups, &blue(hostgroups, cluster))?;
     // The worker runs, and has found no table.
-    let kind = RdsBgdProbeKind::TableCheck;
-    let endpoint = cluster.blue_writer.endpoint();
-    scenario.simulator.wait_for_probe_log(baseline, &endpoint, kind, EFFECT_TIMEOUT, None)?;
+    scenario.wait_for_probe(&cluster.blue_writer, RdsBgdProbeKind::TableCheck, baseline, None)?;
     scenario.publish(cluster, "AVAILABLE")?;
     scenario.expect_status(tap, hostgroups.writer, "AVAILABLE");
     let what = "configured before AVAILABLE";
@@ -190,10 +188,7 @@ fn test_offline_soft(
     scenario.expect_status(tap, hostgroups.writer, "AVAILABLE");
     let row = "status='OFFLINE_SOFT' AND weight=9";
     expect_green(tap, scenario, hostgroups, cluster, row, "OFFLINE_SOFT")?;
-    let mut seen = baseline;
-    for _ in 0..4 {
-        seen = scenario.wait_for_metadata(&cluster.blue_writer, seen, None)?;
-    }
+    scenario.wait_for_probes(&cluster.blue_writer, RdsBgdProbeKind::Metadata, baseline, 4)?;
     scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
     scenario.expect_status(tap, hostgroups.writer, "WRITER_SWITCHOVER_POST_PROCESSING");
     let what = "OFFLINE_SOFT, POST_PROCESSING: writer hostgroup";
@@ -247,8 +242,7 @@ fn insert_green(
     weight: u32,
 ) -> Result<(), Error> {
     admin::insert_server(&mut scenario.admin, hostgroups.green_writer, &cluster.green_writer, status)?;
-    let name = quote(&cluster.green_writer.hostname);
-    let update = format!("UPDATE mysql_servers SET weight={weight} WHERE hostname={name}");
+    let update = admin::update_server(&cluster.green_writer, &format!("weight={weight}"));
     scenario.admin.execute(&update).map(drop)
 }
 

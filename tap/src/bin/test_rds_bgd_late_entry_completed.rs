@@ -10,7 +10,7 @@ use tap::deployment::{Deployment, Phase};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{self, RdsBgdHost, RdsBgdProbeKind};
+use tap::simulator::{RdsBgdHost, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1470);
 /// Twelve polls: long enough to see one of green, which would be the next at the latest.
@@ -66,7 +66,7 @@ fn enter_late(
     deployment.expect_blue_answers(tap, scenario, when)?;
     deployment.expect_monitored(tap, scenario, when);
     let blue = deployment.cluster.blue_writer.endpoint();
-    let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    let steps = scenario.probe_steps_since(seen)?;
     let expected = vec![(RdsBgdProbeKind::TableCheck, blue.clone()), (RdsBgdProbeKind::Metadata, blue)];
     tap.is(steps, expected, &format!("{when}: the blue writer alone is asked"));
     scenario.expect_status(tap, HOSTGROUPS.writer, Phase::Completed.status());

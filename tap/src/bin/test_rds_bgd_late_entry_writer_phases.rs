@@ -7,7 +7,7 @@ use tap::deployment::{Deployment, Phase};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{self, RdsBgdProbeKind};
+use tap::simulator::RdsBgdProbeKind;
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1460);
 
@@ -76,8 +76,8 @@ fn enter_late(
     };
     tap.ok(scenario.admin.holds(&pools)?, &format!("{when}: connections to mapped servers are {what}"));
     tap.ok(scenario.admin.holds(&format!("{green}>0"))?, &format!("{when}: connections to green are kept"));
-    deployment.await_probe(scenario, seen, green_writer, RdsBgdProbeKind::Metadata)?;
-    let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    scenario.wait_for_metadata(green_writer, seen, None)?;
+    let steps = scenario.probe_steps_since(seen)?;
     let expected = vec![
         (RdsBgdProbeKind::TableCheck, writer.endpoint()),
         (RdsBgdProbeKind::Metadata, writer.endpoint()),

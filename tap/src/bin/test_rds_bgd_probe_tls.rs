@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error, quote};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -119,12 +119,11 @@ fn expect_way(
     (blue_encrypted, green_encrypted): (bool, bool),
 ) -> Result<(), Error> {
     let (blue, green) = (cluster.blue_writer.endpoint(), cluster.green_writer.endpoint());
-    let simulator = &mut scenario.simulator;
     let (check, metadata) = (RdsBgdProbeKind::TableCheck, RdsBgdProbeKind::Metadata);
     // Probes before are those of discovery.
-    let first = simulator.wait_for_probe_log(baseline, &blue, check, EFFECT_TIMEOUT, None)?.sequence_id;
-    simulator.wait_for_probe_log(first, &green, metadata, EFFECT_TIMEOUT, None)?;
-    let mut probes = simulator.probe_log_since(first - 1)?;
+    let first = scenario.wait_for_probe(&cluster.blue_writer, check, baseline, None)?;
+    scenario.wait_for_metadata(&cluster.green_writer, first, None)?;
+    let mut probes = scenario.simulator.probe_log_since(first - 1)?;
     probes.retain(|probe| cluster.get_writers().contains(&probe.backend));
     let expected = [(check, blue.clone()), (metadata, blue.clone()), (metadata, green)];
     tap.is(probe_steps(&probes), expected.into(), &format!("{case}: table check, blue, green"));
@@ -141,6 +140,5 @@ fn use_ssl(scenario: &mut Scenario, host: &RdsBgdHost, encrypted: bool) -> Resul
 }
 
 fn set_use_ssl(host: &RdsBgdHost, encrypted: bool) -> String {
-    let name = quote(&host.hostname);
-    format!("UPDATE mysql_servers SET use_ssl={} WHERE hostname={name}", u8::from(encrypted))
+    admin::update_server(host, &format!("use_ssl={}", u8::from(encrypted)))
 }

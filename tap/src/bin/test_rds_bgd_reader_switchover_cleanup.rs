@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -119,11 +119,7 @@ fn test_repeated_completed(
 ) -> Result<(), Error> {
     let repeated = scenario.simulator.probe_log_last_sequence()?;
     scenario.publish_completed(cluster)?;
-    let mut seen = repeated;
-    for _ in 0..2 {
-        let (green, kind) = (cluster.green_writer.endpoint(), RdsBgdProbeKind::Metadata);
-        seen = scenario.simulator.wait_for_probe_log(seen, &green, kind, EFFECT_TIMEOUT, None)?.sequence_id;
-    }
+    scenario.wait_for_probes(&cluster.green_writer, RdsBgdProbeKind::Metadata, repeated, 2)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "READER_SWITCHOVER_IN_PROGRESS");
     expect_readers(tap, scenario, cluster, "SHUNNED_AWS_BGD", "repeated COMPLETED")?;
     expect_green_probes_alone(tap, scenario, cluster, repeated, "repeated COMPLETED")?;
@@ -147,8 +143,7 @@ fn test_drained(
     ];
     for (hostgroup, server) in green {
         scenario.expect_answer(tap, hostgroup, server, "a green hostgroup")?;
-        let pooled = scenario.admin.wait_until(&format!("{}>0", admin::pooled(server)));
-        tap.ok_result(pooled, "its connection is pooled");
+        scenario.expect_pooled(tap, server, "its connection is pooled");
     }
     let before = scenario.simulator.probe_log_last_sequence()?;
     match drain {
@@ -172,12 +167,9 @@ fn test_drained(
         Drain::Empty => RdsBgdProbeKind::Metadata,
         Drain::Absent => RdsBgdProbeKind::TableCheck,
     };
-    let blue = cluster.blue_writer.endpoint();
-    let asked = scenario.simulator.wait_for_probe_log(before, &blue, kind, EFFECT_TIMEOUT, None);
+    let asked = scenario.wait_for_probe(&cluster.blue_writer, kind, before, None);
     tap.ok_result(asked, "drained: the blue writer is asked again");
-    let checked = admin::read_only_checks(&[&cluster.blue_writer, reader], scenario::now_us());
-    let resumed = scenario.admin.wait_until(&format!("{checked}>0"));
-    tap.ok_result(resumed, "drained: read_only is checked again");
+    scenario.expect_monitored(tap, &[&cluster.blue_writer, reader], "drained: read_only is checked again");
     Ok(())
 }
 

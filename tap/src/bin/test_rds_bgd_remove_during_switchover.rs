@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{Error, quote};
+use tap::connection::Error;
 use tap::deployment::{Deployment, Phase};
 use tap::emitter::Emitter;
 use tap::hosts;
@@ -22,8 +22,12 @@ fn main() -> ExitCode {
             test_row_removed(tap, scenario, &deployment, phase)?;
         }
         for phase in [Phase::InProgress, Phase::PostProcessing] {
-            test_writer_offline(tap, scenario, &deployment, phase)?;
-            test_writer_removed(tap, scenario, &deployment, phase)?;
+            let writer = &deployment.cluster.blue_writer;
+            let offline = admin::update_server(writer, "status='OFFLINE_SOFT'");
+            let offline = ("OFFLINE_SOFT", offline, Some((writer, "OFFLINE_SOFT")));
+            test_writer_gone(tap, scenario, &deployment, phase, offline)?;
+            let removed = ("removed", admin::remove_server(writer), None);
+            test_writer_gone(tap, scenario, &deployment, phase, removed)?;
         }
         test_discovered(tap, scenario, &deployment)
     })
@@ -50,46 +54,26 @@ fn test_row_removed(
     deployment.expect_fresh_start(tap, scenario, seen, phase, &when)
 }
 
-fn test_writer_offline(
+/// The blue writer goes by `change` and comes back, ONLINE, while the topology still shows `phase`. `shown` is what is left of its hostgroup.
+fn test_writer_gone(
     tap: &mut Emitter,
     scenario: &mut Scenario,
     deployment: &Deployment,
     phase: Phase,
+    (what, change, shown): (&str, String, Option<(&RdsBgdHost, &str)>),
 ) -> Result<(), Error> {
     let writer = &deployment.cluster.blue_writer;
     deployment.reach(scenario, phase)?;
-    admin::put_server(&mut scenario.admin, HOSTGROUPS.writer, writer, "OFFLINE_SOFT")?;
-    let when = format!("writer OFFLINE_SOFT in {}", phase.status());
+    admin::change_servers(&mut scenario.admin, &[change])?;
+    let when = format!("writer {what} in {}", phase.status());
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     expect_readers_back(tap, scenario, deployment, &when)?;
-    scenario.expect_members(tap, HOSTGROUPS.writer, &[(writer, "OFFLINE_SOFT")], &when)?;
+    scenario.expect_members(tap, HOSTGROUPS.writer, shown.as_slice(), &when)?;
     deployment.expect_quiet(tap, scenario, &when)?;
 
     let seen = scenario.simulator.probe_log_last_sequence()?;
     admin::put_server(&mut scenario.admin, HOSTGROUPS.writer, writer, "ONLINE")?;
-    let when = format!("writer ONLINE again in {}", phase.status());
-    deployment.expect_fresh_start(tap, scenario, seen, phase, &when)
-}
-
-fn test_writer_removed(
-    tap: &mut Emitter,
-    scenario: &mut Scenario,
-    deployment: &Deployment,
-    phase: Phase,
-) -> Result<(), Error> {
-    let writer = &deployment.cluster.blue_writer;
-    deployment.reach(scenario, phase)?;
-    let removal = format!("DELETE FROM mysql_servers WHERE hostname={}", quote(&writer.hostname));
-    admin::change_servers(&mut scenario.admin, &[removal])?;
-    let when = format!("writer removed in {}", phase.status());
-    scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
-    expect_readers_back(tap, scenario, deployment, &when)?;
-    scenario.expect_members(tap, HOSTGROUPS.writer, &[], &when)?;
-    deployment.expect_quiet(tap, scenario, &when)?;
-
-    let seen = scenario.simulator.probe_log_last_sequence()?;
-    admin::put_server(&mut scenario.admin, HOSTGROUPS.writer, writer, "ONLINE")?;
-    let when = format!("writer added again in {}", phase.status());
+    let when = format!("writer ONLINE again, {what} in {}", phase.status());
     deployment.expect_fresh_start(tap, scenario, seen, phase, &when)
 }
 

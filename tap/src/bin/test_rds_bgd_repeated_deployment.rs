@@ -3,20 +3,18 @@
 
 use std::process::ExitCode;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tap::admin::{self, Hostgroups};
 use tap::connection::{EFFECT_TIMEOUT, Error};
 use tap::emitter::Emitter;
 use tap::hosts;
-use tap::scenario::{self, Scenario};
+use tap::scenario::{self, QUIET_WINDOW, Scenario};
 use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1690);
 /// For each turn, from here on, a hostgroup with the blue writer alone and one with the blue reader alone: their connections are opened
 /// after the turn's switchover, and lead where the names lead then.
 const ALONE: u32 = 1695;
-/// Five polls.
-const QUIET_WINDOW: Duration = Duration::from_millis(500);
 
 /// One deployment, from its publication to the drained topology.
 struct Turn {
@@ -137,20 +135,19 @@ fn test_drained(
 ) -> Result<(), Error> {
     let (writer, reader) = (&cluster.blue_writer, &cluster.blue_readers[0]);
     scenario.expect_answer(tap, HOSTGROUPS.green_writer, &cluster.green_writer, "the green hostgroup")?;
-    let pooled = admin::pooled(&cluster.green_writer);
-    tap.ok_result(scenario.admin.wait_until(&format!("{pooled}>0")), "its connection is pooled");
+    scenario.expect_pooled(tap, &cluster.green_writer, "its connection is pooled");
     match turn.vanishes {
         true => scenario.simulator.topology_drop(&cluster.get_writers())?,
         false => scenario.simulator.topology_delete(&cluster.get_writers())?,
     }
     expect(tap, scenario, "NONE");
-    tap.ok(scenario.admin.holds(&format!("{pooled}=0"))?, "drained: no connections to the green writer");
+    let drained = scenario.admin.holds(&format!("{}=0", admin::pooled(&cluster.green_writer)))?;
+    tap.ok(drained, "drained: no connections to the green writer");
     scenario.expect_members(tap, HOSTGROUPS.writer, &[(writer, "ONLINE")], "drained")?;
     scenario.expect_members(tap, HOSTGROUPS.reader, &[(reader, "ONLINE")], "drained")?;
     scenario.expect_answer(tap, alone, writer, "drained: the writer's name")?;
     scenario.expect_answer(tap, alone + 1, reader, "drained: the reader's name")?;
-    let checked = admin::read_only_checks(&[writer, reader], scenario::now_us());
-    tap.ok_result(scenario.admin.wait_until(&format!("{checked}>0")), "drained: read_only is checked again");
+    scenario.expect_monitored(tap, &[writer, reader], "drained: read_only is checked again");
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error, quote};
+use tap::connection::{Error, quote};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -145,22 +145,11 @@ fn test_answer_after_silence(tap: &mut Emitter, scenario: &mut Scenario) -> Resu
 }
 
 fn add_server(scenario: &mut Scenario, server: &RdsBgdHost) -> Result<(), Error> {
-    scenario.admin.execute(&format!(
-        "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({OTHER_HOSTGROUP},{},{})",
-        quote(&server.hostname),
-        server.port
-    ))?;
-    scenario.admin.execute("LOAD MYSQL SERVERS TO RUNTIME").map(drop)
+    admin::change_servers(&mut scenario.admin, &[admin::add_server(OTHER_HOSTGROUP, server)])
 }
 
 /// Waits for two metadata probes of `server` after now: the second was begun when the first was answered.
 fn expect_probes(scenario: &mut Scenario, server: &RdsBgdHost) -> Result<(), Error> {
-    let simulator = &mut scenario.simulator;
-    let mut seen = simulator.probe_log_last_sequence()?;
-    for _ in 0..2 {
-        let kind = RdsBgdProbeKind::Metadata;
-        let probe = simulator.wait_for_probe_log(seen, &server.endpoint(), kind, EFFECT_TIMEOUT, None)?;
-        seen = probe.sequence_id;
-    }
-    Ok(())
+    let seen = scenario.simulator.probe_log_last_sequence()?;
+    scenario.wait_for_probes(server, RdsBgdProbeKind::Metadata, seen, 2)
 }

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error, quote};
+use tap::connection::{Error, quote};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -58,13 +58,9 @@ fn test_probe_order(
     cluster: &RdsBgdCluster,
     baseline: u64,
 ) -> Result<(), Error> {
-    let blue = cluster.blue_writer.endpoint();
-    let green = cluster.green_writer.endpoint();
-    let simulator = &mut scenario.simulator;
-    let mut wait_for_green = |after| {
-        simulator.wait_for_probe_log(after, &green, RdsBgdProbeKind::Metadata, EFFECT_TIMEOUT, Some(false))
-    };
-    let direct = wait_for_green(baseline).and_then(|first| wait_for_green(first.sequence_id));
+    let (blue, green) = (cluster.blue_writer.endpoint(), cluster.green_writer.endpoint());
+    let mut wait_for_green = |after| scenario.wait_for_metadata(&cluster.green_writer, after, Some(false));
+    let direct = wait_for_green(baseline).and_then(&mut wait_for_green);
     tap.ok_result(direct, "the green writer's address is probed directly, again and again");
 
     let probes = scenario.simulator.probe_log_since(baseline)?;

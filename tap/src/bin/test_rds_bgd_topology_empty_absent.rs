@@ -9,7 +9,7 @@ use tap::deployment::{Deployment, Phase};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{self, RdsBgdProbeKind};
+use tap::simulator::RdsBgdProbeKind;
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1440);
 
@@ -75,8 +75,9 @@ fn test_drained(
         deployment.expect_rolled_back(tap, scenario, &when)?;
     }
     let blue = &deployment.cluster.blue_writer;
-    deployment.await_probes(scenario, blue, drain.asked(), 2)?;
-    let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    let now = scenario.simulator.probe_log_last_sequence()?;
+    scenario.wait_for_probes(blue, drain.asked(), now, 2)?;
+    let steps = scenario.probe_steps_since(seen)?;
     tap.is(steps, vec![(drain.asked(), blue.endpoint())], &format!("{when}: what is asked from then on"));
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     Ok(())
@@ -131,7 +132,7 @@ fn test_intervals(tap: &mut Emitter, scenario: &mut Scenario, deployment: &Deplo
 fn look_now(scenario: &mut Scenario, deployment: &Deployment, kind: RdsBgdProbeKind) -> Result<(), Error> {
     let seen = scenario.simulator.probe_log_last_sequence()?;
     scenario.admin.execute("LOAD MYSQL VARIABLES TO RUNTIME")?;
-    deployment.await_probe(scenario, seen, &deployment.cluster.blue_writer, kind).map(drop)
+    scenario.wait_for_probe(&deployment.cluster.blue_writer, kind, seen, None).map(drop)
 }
 
 /// One test: the green writer is asked `count` times within six seconds.
@@ -143,7 +144,8 @@ fn expect_probes(
     what: &str,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + Duration::from_secs(6);
-    deployment.await_probes(scenario, &deployment.cluster.green_writer, RdsBgdProbeKind::Metadata, count)?;
+    let now = scenario.simulator.probe_log_last_sequence()?;
+    scenario.wait_for_probes(&deployment.cluster.green_writer, RdsBgdProbeKind::Metadata, now, count)?;
     tap.ok(Instant::now() < deadline, what);
     Ok(())
 }

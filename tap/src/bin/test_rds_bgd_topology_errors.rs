@@ -61,7 +61,7 @@ fn test_vanished_on_green(
     }
     let (blue, green) =
         (deployment.cluster.blue_writer.endpoint(), deployment.cluster.green_writer.endpoint());
-    let mut steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    let mut steps = scenario.probe_steps_since(seen)?;
     steps.truncate(4);
     let round = vec![
         (METADATA, green.clone()),
@@ -86,8 +86,8 @@ fn test_vanished_on_both(
     deployment.expect_rolled_back(tap, scenario, when)?;
     let seen = scenario.simulator.probe_log_last_sequence()?;
     let blue = &deployment.cluster.blue_writer;
-    deployment.await_probe(scenario, seen, blue, RdsBgdProbeKind::TableCheck)?;
-    let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    scenario.wait_for_probe(blue, RdsBgdProbeKind::TableCheck, seen, None)?;
+    let steps = scenario.probe_steps_since(seen)?;
     tap.is(steps, vec![(RdsBgdProbeKind::TableCheck, blue.endpoint())], "1146 on both: tables are checked");
     Ok(())
 }
@@ -125,8 +125,8 @@ fn test_fall_back(
     let (blue, green) = (&deployment.cluster.blue_writer, &deployment.cluster.green_writer);
     let seen = scenario.simulator.probe_log_last_sequence()?;
     fail(scenario, &writers(deployment), UNKNOWN_ERROR)?;
-    deployment.await_probes(scenario, blue, METADATA, 2)?;
-    let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    scenario.wait_for_probes(blue, METADATA, seen, 2)?;
+    let steps = scenario.probe_steps_since(seen)?;
     tap.is(
         steps,
         vec![(METADATA, green.endpoint()), (METADATA, blue.endpoint())],
@@ -146,7 +146,7 @@ fn test_failing_on_green(
     let (blue, green) = (&deployment.cluster.blue_writer, &deployment.cluster.green_writer);
     let seen = scenario.simulator.probe_log_last_sequence()?;
     fail(scenario, &[green], UNKNOWN_ERROR)?;
-    deployment.await_probes(scenario, blue, METADATA, 2)?;
+    scenario.wait_for_probes(blue, METADATA, seen, 2)?;
     let probes = scenario.simulator.probe_log_since(seen)?;
     let when = "1105 on green in WRITER_SWITCHOVER_IN_PROGRESS";
     let mut steps = simulator::probe_steps(&probes);
@@ -172,7 +172,8 @@ fn test_failing_with_pins(
     scenario.expect_answer(tap, HOSTGROUPS.reader, deployment.mapped_reader(), when)?;
     deployment.publish(scenario, Phase::PostProcessing)?;
     let when = "POST_PROCESSING, answering again";
-    deployment.await_probes(scenario, &deployment.cluster.green_writer, METADATA, 2)?;
+    let now = scenario.simulator.probe_log_last_sequence()?;
+    scenario.wait_for_probes(&deployment.cluster.green_writer, METADATA, now, 2)?;
     scenario.expect_answer(tap, HOSTGROUPS.writer, &deployment.cluster.green_writer, when)?;
     // The connection that was opened to the blue reader meanwhile is not used any more.
     scenario.expect_answer(tap, HOSTGROUPS.reader, deployment.green_reader(), when)?;
@@ -197,8 +198,8 @@ fn test_vanished_after_completion(
     scenario.expect_status(tap, HOSTGROUPS.writer, Phase::Completed.status());
     let seen = scenario.simulator.probe_log_last_sequence()?;
     let blue = &deployment.cluster.blue_writer;
-    deployment.await_probes(scenario, blue, METADATA, 2)?;
-    let steps = simulator::probe_steps(&scenario.simulator.probe_log_since(seen)?);
+    scenario.wait_for_probes(blue, METADATA, seen, 2)?;
+    let steps = scenario.probe_steps_since(seen)?;
     tap.is(steps, vec![(METADATA, blue.endpoint())], &format!("{when}: metadata on blue alone"));
     scenario.simulator.topology_delete(&deployment.cluster.get_writers())?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
@@ -217,13 +218,13 @@ fn test_failures_are_counted_in_a_row(
     deployment.reach(scenario, Phase::Completed)?;
     for round in ["first", "second"] {
         fail(scenario, &[green], UNKNOWN_ERROR)?;
-        expect_asked(tap, scenario, deployment, green, 2, &format!("green fails twice, {round} time"));
+        expect_asked(tap, scenario, green, 2, &format!("green fails twice, {round} time"));
         deployment.publish(scenario, Phase::Completed)?;
-        expect_asked(tap, scenario, deployment, green, 1, &format!("green is still asked, {round} time"));
+        expect_asked(tap, scenario, green, 1, &format!("green is still asked, {round} time"));
     }
     fail(scenario, &[green], UNKNOWN_ERROR)?;
-    expect_asked(tap, scenario, deployment, green, 3, "green fails three times");
-    expect_asked(tap, scenario, deployment, blue, 2, "then blue is asked");
+    expect_asked(tap, scenario, green, 3, "green fails three times");
+    expect_asked(tap, scenario, blue, 2, "then blue is asked");
     scenario.expect_status(tap, HOSTGROUPS.writer, Phase::Completed.status());
     deployment.expect_placement(tap, scenario, Phase::Completed, "three failures in COMPLETED")?;
     // The reader's pin has gone with the target.
@@ -236,18 +237,11 @@ fn test_failures_are_counted_in_a_row(
 }
 
 /// One test: each of `polls` polls, made by a LOAD of variables, asks `server`.
-fn expect_asked(
-    tap: &mut Emitter,
-    scenario: &mut Scenario,
-    deployment: &Deployment,
-    server: &RdsBgdHost,
-    polls: usize,
-    what: &str,
-) {
+fn expect_asked(tap: &mut Emitter, scenario: &mut Scenario, server: &RdsBgdHost, polls: usize, what: &str) {
     let poll = |scenario: &mut Scenario| {
         let seen = scenario.simulator.probe_log_last_sequence()?;
         scenario.admin.execute("LOAD MYSQL VARIABLES TO RUNTIME")?;
-        deployment.await_probe(scenario, seen, server, METADATA)
+        scenario.wait_for_metadata(server, seen, None)
     };
     let asked = (0..polls).try_for_each(|_| poll(scenario).map(drop));
     tap.ok_result(asked, what);

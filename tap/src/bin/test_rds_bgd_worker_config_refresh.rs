@@ -4,11 +4,11 @@
 use std::mem;
 use std::process::ExitCode;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error, quote};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
-use tap::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, probe_steps};
+use tap::simulator::{RdsBgdCluster, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1230);
 /// Longer than a scenario waits: whatever happens, the interval is not what it waited for.
@@ -69,16 +69,15 @@ fn test_sleeping_worker(
     );
     let started = scenario.simulator.probe_log_last_sequence()?;
     admin::change_servers(&mut scenario.admin, &[deployment])?;
-    let (blue, check) = (cluster.blue_writer.endpoint(), RdsBgdProbeKind::TableCheck);
     let polled_after = |scenario: &mut Scenario, seen| {
-        scenario.simulator.wait_for_probe_log(seen, &blue, check, EFFECT_TIMEOUT, None)
+        scenario.wait_for_probe(&cluster.blue_writer, RdsBgdProbeKind::TableCheck, seen, None)
     };
-    let first = polled_after(scenario, started)?.sequence_id;
+    let first = polled_after(scenario, started)?;
     scenario.admin.execute("LOAD MYSQL VARIABLES TO RUNTIME")?;
-    let second = polled_after(scenario, first)?.sequence_id;
+    let second = polled_after(scenario, first)?;
     scenario.publish(cluster, PHASES[0].published)?;
     admin::set_deployment(&mut scenario.admin, writer, "check_interval_ms=100")?;
-    let third = polled_after(scenario, second).map(drop);
+    let third = polled_after(scenario, second);
     tap.ok_result(
         third,
         "NONE: variables and then the configuration changed, each is followed by a poll at once",
@@ -96,16 +95,22 @@ fn test_changes(
     let (green, green_second) = (&cluster.green_writer, &cluster.green_readers[1]);
     let use_ssl = format!("use_ssl={}", u8::from(phase.encrypted));
     for (what, change) in [
-        ("use_ssl of the green writer", update(green, &use_ssl)),
-        ("a blue reader joins", insert(HOSTGROUPS.reader, second)),
-        ("a green reader joins", insert(HOSTGROUPS.green_reader, green_second)),
-        ("the green reader leaves", delete(green_second)),
-        ("the blue reader leaves", delete(second)),
-        ("the other blue reader is OFFLINE_SOFT", update(first, "status='OFFLINE_SOFT'")),
-        ("it is ONLINE", update(first, "status='ONLINE'")),
-        ("check_timeout_ms", update_deployment("check_timeout_ms=1700-check_timeout_ms")),
-        ("check_interval_ms", update_deployment(&format!("check_interval_ms={NEVER_MS}"))),
-        ("check_interval_ms back", update_deployment("check_interval_ms=100")),
+        ("use_ssl of the green writer", admin::update_server(green, &use_ssl)),
+        ("a blue reader joins", admin::add_server(HOSTGROUPS.reader, second)),
+        ("a green reader joins", admin::add_server(HOSTGROUPS.green_reader, green_second)),
+        ("the green reader leaves", admin::remove_server(green_second)),
+        ("the blue reader leaves", admin::remove_server(second)),
+        ("the other blue reader is OFFLINE_SOFT", admin::update_server(first, "status='OFFLINE_SOFT'")),
+        ("it is ONLINE", admin::update_server(first, "status='ONLINE'")),
+        (
+            "check_timeout_ms",
+            admin::update_deployment(HOSTGROUPS.writer, "check_timeout_ms=1700-check_timeout_ms"),
+        ),
+        (
+            "check_interval_ms",
+            admin::update_deployment(HOSTGROUPS.writer, &format!("check_interval_ms={NEVER_MS}")),
+        ),
+        ("check_interval_ms back", admin::update_deployment(HOSTGROUPS.writer, "check_interval_ms=100")),
     ] {
         expect_refresh(tap, scenario, cluster, phase, what, &[change])?;
     }
@@ -120,21 +125,14 @@ fn test_offline_green_writer(
     phase: &Phase,
 ) -> Result<(), Error> {
     let baseline = scenario.simulator.probe_log_last_sequence()?;
-    let offline = update(&cluster.green_writer, "status='OFFLINE_SOFT'");
+    let offline = admin::update_server(&cluster.green_writer, "status='OFFLINE_SOFT'");
     admin::change_servers(&mut scenario.admin, &[offline])?;
     let first = scenario.wait_for_metadata(&cluster.blue_writer, baseline, None)?;
-    let mut seen = first;
-    for _ in 0..3 {
-        seen = scenario.wait_for_metadata(&cluster.blue_writer, seen, None)?;
-    }
-    let probes = scenario.simulator.probe_log_since(first)?;
+    scenario.wait_for_probes(&cluster.blue_writer, RdsBgdProbeKind::Metadata, first, 3)?;
+    let asked = scenario.probe_steps_since(first)?;
     let steps = [(RdsBgdProbeKind::Metadata, cluster.blue_writer.endpoint())];
-    tap.is(
-        probe_steps(&probes),
-        steps.into(),
-        &format!("{}: an OFFLINE_SOFT green writer is not asked", phase.published),
-    );
-    let online = update(&cluster.green_writer, "status='ONLINE'");
+    tap.is(asked, steps.into(), &format!("{}: an OFFLINE_SOFT green writer is not asked", phase.published));
+    let online = admin::update_server(&cluster.green_writer, "status='ONLINE'");
     expect_refresh(tap, scenario, cluster, phase, "it is ONLINE again", &[online])
 }
 
@@ -148,7 +146,7 @@ fn test_harmless_changes(
     let baseline = scenario.simulator.probe_log_last_sequence()?;
     let changes = [
         "UPDATE mysql_servers SET weight=weight+7, comment='heavier'".to_owned(),
-        update_deployment("comment='changed'"),
+        admin::update_deployment(HOSTGROUPS.writer, "comment='changed'"),
     ];
     admin::change_servers(&mut scenario.admin, &changes)?;
     let heavier = admin::member_with(HOSTGROUPS.green_writer, &cluster.green_writer, "weight>7");
@@ -157,13 +155,9 @@ fn test_harmless_changes(
     for _ in 0..3 {
         seen = scenario.wait_for_metadata(&cluster.green_writer, seen, Some(phase.encrypted))?;
     }
-    let probes = scenario.simulator.probe_log_since(baseline)?;
+    let asked = scenario.probe_steps_since(baseline)?;
     let steps = [(RdsBgdProbeKind::Metadata, cluster.green_writer.endpoint())];
-    tap.is(
-        probe_steps(&probes),
-        steps.into(),
-        &format!("{}: weights and comments refresh nothing", phase.published),
-    );
+    tap.is(asked, steps.into(), &format!("{}: weights and comments refresh nothing", phase.published));
     expect_phase(tap, scenario, cluster, phase, "weights and comments");
     Ok(())
 }
@@ -180,9 +174,9 @@ fn test_other_green(
     scenario.publish(other, phase.published)?;
     let use_ssl = format!("use_ssl={}", u8::from(phase.encrypted));
     let changes = [
-        delete(&cluster.green_writer),
-        insert(HOSTGROUPS.green_writer, &other.green_writer),
-        update(&other.green_writer, &use_ssl),
+        admin::remove_server(&cluster.green_writer),
+        admin::add_server(HOSTGROUPS.green_writer, &other.green_writer),
+        admin::update_server(&other.green_writer, &use_ssl),
     ];
     expect_refresh(tap, scenario, other, phase, "another green writer", &changes)?;
     scenario.expect_members(
@@ -243,21 +237,4 @@ fn expect_phase(
     );
     let stays = scenario.admin.wait_until(&stays);
     tap.ok_result(stays, &format!("{}, {what}: status and placement stay", phase.published));
-}
-
-fn insert(hostgroup: u32, host: &RdsBgdHost) -> String {
-    let name = quote(&host.hostname);
-    format!("INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({hostgroup},{name},{})", host.port)
-}
-
-fn update(host: &RdsBgdHost, columns: &str) -> String {
-    format!("UPDATE mysql_servers SET {columns} WHERE hostname={}", quote(&host.hostname))
-}
-
-fn delete(host: &RdsBgdHost) -> String {
-    format!("DELETE FROM mysql_servers WHERE hostname={}", quote(&host.hostname))
-}
-
-fn update_deployment(columns: &str) -> String {
-    format!("UPDATE mysql_aws_rds_bgd_hostgroups SET {columns} WHERE writer_hostgroup={}", HOSTGROUPS.writer)
 }

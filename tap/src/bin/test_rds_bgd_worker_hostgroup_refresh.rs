@@ -3,20 +3,17 @@
 
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{Error, quote};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
-use tap::scenario::{self, Scenario};
+use tap::scenario::{self, QUIET_WINDOW, Scenario};
 use tap::simulator::{RdsBgdCluster, RdsBgdHost};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1250);
 /// Where the deployment goes for a while. Its own writer hostgroup has no server: the reader hostgroup is that of another
 /// replication pair, so that read_only is checked there whether a deployment has it or not.
 const OTHER: Hostgroups = Hostgroups::starting_at(1260);
-/// Five read_only intervals: long enough to see a check that is not suppressed.
-const SUPPRESSION_WINDOW: Duration = Duration::from_millis(500);
 
 const INITIATED: &str = "WRITER_SWITCHOVER_INITIATED";
 const IN_PROGRESS: &str = "WRITER_SWITCHOVER_IN_PROGRESS";
@@ -134,13 +131,8 @@ fn test_other_writer(
     let asked = [old.endpoint(), new.endpoint(), other.green_writer.endpoint()];
     scenario.simulator.topology_update(&asked, &target)?;
     let what = "IN_PROGRESS, another writer";
-    let joins = format!(
-        "INSERT INTO mysql_servers(hostgroup_id,hostname,port) VALUES ({writer},{},{})",
-        quote(&new.hostname),
-        new.port
-    );
     let baseline = scenario.simulator.probe_log_last_sequence()?;
-    admin::change_servers(&mut scenario.admin, &[joins])?;
+    admin::change_servers(&mut scenario.admin, &[admin::add_server(writer, new)])?;
     let direct = scenario.wait_for_metadata(&other.green_writer, baseline, None);
     tap.ok_result(direct, &format!("{what}: its green copy is asked"));
     scenario.expect_members(tap, writer, &[(old, "ONLINE")], what)?;
@@ -185,15 +177,11 @@ fn expect_checks(
     what: &str,
 ) -> Result<(), Error> {
     let since = scenario::now_us();
-    let checks = admin::read_only_checks(&[checked], since);
-    let checks = scenario.admin.wait_until(&format!("{checks}>0"));
-    tap.ok_result(checks, &format!("{what}: read_only is checked on {}", checked.ip));
-    thread::sleep(SUPPRESSION_WINDOW);
-    let checks = admin::read_only_checks(suppressed, since);
-    let checks = scenario.admin.number(&format!("SELECT {checks}"))?;
+    scenario.expect_monitored(tap, &[checked], &format!("{what}: read_only is checked on {}", checked.ip));
+    thread::sleep(QUIET_WINDOW);
     let names: Vec<_> = suppressed.iter().map(|host| host.ip.as_str()).collect();
-    tap.is(checks, 0, &format!("{what}: read_only is not checked on {}", names.join(" and ")));
-    Ok(())
+    let what = format!("{what}: read_only is not checked on {}", names.join(" and "));
+    scenario.expect_unmonitored_since(tap, suppressed, since, &what)
 }
 
 /// The deployment and its replication pair get the reader hostgroup `own`; the pair beside them gets `others`.
@@ -213,6 +201,5 @@ fn swap_readers(own: u32, others: u32) -> [String; 4] {
 }
 
 fn set_hostgroup(column: &str, hostgroup: u32) -> String {
-    let writer = HOSTGROUPS.writer;
-    format!("UPDATE mysql_aws_rds_bgd_hostgroups SET {column}={hostgroup} WHERE writer_hostgroup={writer}")
+    admin::update_deployment(HOSTGROUPS.writer, &format!("{column}={hostgroup}"))
 }

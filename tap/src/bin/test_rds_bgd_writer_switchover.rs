@@ -3,17 +3,14 @@
 
 use std::process::ExitCode;
 use std::thread;
-use std::time::Duration;
 use tap::admin::{self, Hostgroups};
-use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::connection::Error;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
 use tap::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind};
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1100);
-/// Five read_only intervals: long enough to see a check that is not suppressed.
-const SUPPRESSION_WINDOW: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     scenario::run(30, |tap, scenario| {
@@ -46,10 +43,8 @@ fn test_available(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCl
     expect_writer_in_place(tap, scenario, cluster, "AVAILABLE")?;
     scenario.expect_answer(tap, HOSTGROUPS.writer, &cluster.blue_writer, "AVAILABLE: writer hostgroup")?;
     scenario.expect_answer(tap, HOSTGROUPS.reader, blue_reader(cluster), "AVAILABLE: reader hostgroup")?;
-    expect_pooled(tap, scenario, blue_reader(cluster), "AVAILABLE: the reader's connection is pooled");
-    let checked = admin::read_only_checks(&blue_servers(cluster), 0);
-    let checks_run = scenario.admin.wait_until(&format!("{checked}>0"));
-    tap.ok_result(checks_run, "AVAILABLE: read_only is checked");
+    scenario.expect_pooled(tap, blue_reader(cluster), "AVAILABLE: the reader's connection is pooled");
+    scenario.expect_monitored(tap, &blue_servers(cluster), "AVAILABLE: read_only is checked");
     Ok(())
 }
 
@@ -63,14 +58,7 @@ fn test_initiated(
     scenario.expect_status(tap, HOSTGROUPS.writer, "WRITER_SWITCHOVER_INITIATED");
     let suppressed_since = scenario::now_us();
     expect_writer_in_place(tap, scenario, cluster, "INITIATED")?;
-    thread::sleep(SUPPRESSION_WINDOW);
-    expect_no_read_only_checks(
-        tap,
-        scenario,
-        cluster,
-        suppressed_since,
-        "INITIATED: read_only is not checked",
-    )?;
+    scenario.expect_unmonitored(tap, &blue_servers(cluster), "INITIATED: read_only is not checked")?;
     Ok(suppressed_since)
 }
 
@@ -88,7 +76,7 @@ fn test_in_progress_and_post_processing(
     scenario.admin.execute("SAVE MYSQL SERVERS FROM RUNTIME")?;
     let saved = admin::configured_in_alone(HOSTGROUPS.writer, &cluster.blue_writer);
     tap.ok(scenario.admin.holds(&saved)?, "IN_PROGRESS: the blue writer is saved as it was configured");
-    expect_pooled(tap, scenario, blue_reader(cluster), "IN_PROGRESS: the reader's pool is untouched");
+    scenario.expect_pooled(tap, blue_reader(cluster), "IN_PROGRESS: the reader's pool is untouched");
 
     admin::route_clients(&mut scenario.admin, &scenario.command_line.client.username, HOSTGROUPS.writer)?;
     let mut client = scenario.command_line.connect_traffic()?;
@@ -127,12 +115,8 @@ fn test_repeated_post_processing(
     cluster: &RdsBgdCluster,
 ) -> Result<(), Error> {
     scenario.publish(cluster, "SWITCHOVER_IN_POST_PROCESSING")?;
-    let mut seen = scenario.simulator.probe_log_last_sequence()?;
-    for _ in 0..3 {
-        let green = cluster.green_writer.endpoint();
-        let kind = RdsBgdProbeKind::Metadata;
-        seen = scenario.simulator.wait_for_probe_log(seen, &green, kind, EFFECT_TIMEOUT, None)?.sequence_id;
-    }
+    let seen = scenario.simulator.probe_log_last_sequence()?;
+    scenario.wait_for_probes(&cluster.green_writer, RdsBgdProbeKind::Metadata, seen, 3)?;
     let description = "repeated POST_PROCESSING: the new connections stay pooled";
     let both =
         format!("{}>0 AND {}>0", admin::pooled(&cluster.blue_writer), admin::pooled(blue_reader(cluster)));
@@ -155,9 +139,9 @@ fn test_completed(
         &cluster.green_writer,
         "COMPLETED: green hostgroup",
     )?;
-    expect_pooled(tap, scenario, &cluster.green_writer, "COMPLETED: the green connection is pooled");
+    scenario.expect_pooled(tap, &cluster.green_writer, "COMPLETED: the green connection is pooled");
     let description = "from INITIATED to COMPLETED read_only was never checked";
-    expect_no_read_only_checks(tap, scenario, cluster, suppressed_since, description)
+    scenario.expect_unmonitored_since(tap, &blue_servers(cluster), suppressed_since, description)
 }
 
 fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdCluster) -> Result<(), Error> {
@@ -172,9 +156,7 @@ fn test_drained(tap: &mut Emitter, scenario: &mut Scenario, cluster: &RdsBgdClus
         admin::online_in(HOSTGROUPS.green_reader, green_reader(cluster))
     );
     tap.ok(scenario.admin.holds(&kept)?, "drained: the configured green rows are kept");
-    let checked = admin::read_only_checks(&blue_servers(cluster), scenario::now_us());
-    let resumed = scenario.admin.wait_until(&format!("{checked}>0"));
-    tap.ok_result(resumed, "drained: read_only is checked again");
+    scenario.expect_monitored(tap, &blue_servers(cluster), "drained: read_only is checked again");
     Ok(())
 }
 
@@ -191,24 +173,6 @@ fn expect_writer_in_place(
     );
     let description = format!("{phase}: the blue writer is in the writer hostgroup only");
     tap.ok(scenario.admin.holds(&in_place)?, &description);
-    Ok(())
-}
-
-fn expect_pooled(tap: &mut Emitter, scenario: &mut Scenario, server: &RdsBgdHost, description: &str) {
-    // The client has only just disconnected.
-    let pooled = scenario.admin.wait_until(&format!("{}>0", admin::pooled(server)));
-    tap.ok_result(pooled, description);
-}
-
-fn expect_no_read_only_checks(
-    tap: &mut Emitter,
-    scenario: &mut Scenario,
-    cluster: &RdsBgdCluster,
-    since_us: u128,
-    description: &str,
-) -> Result<(), Error> {
-    let checks = admin::read_only_checks(&blue_servers(cluster), since_us);
-    tap.is(scenario.admin.number(&format!("SELECT {checks}"))?, 0, description);
     Ok(())
 }
 

@@ -1,25 +1,16 @@
 //! What a scenario expects of its deployment, as tests.
 
 use super::{Deployment, Phase};
-use crate::admin::{self, Hostgroups};
 use crate::connection::Error;
 use crate::emitter::Emitter;
-use crate::scenario::{self, Scenario};
-use crate::simulator::{self, RdsBgdProbeKind};
-use std::thread;
-use std::time::Duration;
-
-/// Five polls, or five read_only checks: long enough to see one that must not be.
-const QUIET_WINDOW: Duration = Duration::from_millis(500);
+use crate::scenario::Scenario;
+use crate::simulator::{RdsBgdHost, RdsBgdProbeKind};
 
 impl Deployment {
     /// One test: read_only of every blue server is checked from now on.
     pub fn expect_monitored(&self, tap: &mut Emitter, scenario: &mut Scenario, when: &str) {
-        let since = scenario::now_us();
-        let checked =
-            self.blue_servers().map(|host| format!("{}>0", admin::read_only_checks(&[host], since)));
-        let monitored = scenario.admin.wait_until(&checked.join(" AND "));
-        tap.ok_result(monitored, &format!("{when}: read_only of every blue server is checked"));
+        let what = format!("{when}: read_only of every blue server is checked");
+        scenario.expect_monitored(tap, &self.blue_servers(), &what);
     }
 
     /// One test: read_only of no blue server is checked for a while.
@@ -29,12 +20,8 @@ impl Deployment {
         scenario: &mut Scenario,
         when: &str,
     ) -> Result<(), Error> {
-        let since = scenario::now_us();
-        thread::sleep(QUIET_WINDOW);
-        let checks = admin::read_only_checks(&self.blue_servers(), since);
-        let checks = scenario.admin.number(&format!("SELECT {checks}"))?;
-        tap.is(checks, 0, &format!("{when}: read_only of no blue server is checked"));
-        Ok(())
+        let what = format!("{when}: read_only of no blue server is checked");
+        scenario.expect_unmonitored(tap, &self.blue_servers(), &what)
     }
 
     /// One test: the blue servers are placed as in `phase`.
@@ -57,14 +44,7 @@ impl Deployment {
         scenario: &mut Scenario,
         when: &str,
     ) -> Result<(), Error> {
-        let Hostgroups { writer, reader, .. } = self.hostgroups;
-        scenario.expect_answer(
-            tap,
-            writer,
-            &self.cluster.blue_writer,
-            &format!("{when}: writer hostgroup"),
-        )?;
-        scenario.expect_answer(tap, reader, self.mapped_reader(), &format!("{when}: reader hostgroup"))
+        self.expect_answers(tap, scenario, [&self.cluster.blue_writer, self.mapped_reader()], when)
     }
 
     /// Two tests: new clients of the blue hostgroups are answered by green servers.
@@ -74,14 +54,19 @@ impl Deployment {
         scenario: &mut Scenario,
         when: &str,
     ) -> Result<(), Error> {
-        let Hostgroups { writer, reader, .. } = self.hostgroups;
-        scenario.expect_answer(
-            tap,
-            writer,
-            &self.cluster.green_writer,
-            &format!("{when}: writer hostgroup"),
-        )?;
-        scenario.expect_answer(tap, reader, self.green_reader(), &format!("{when}: reader hostgroup"))
+        self.expect_answers(tap, scenario, [&self.cluster.green_writer, self.green_reader()], when)
+    }
+
+    fn expect_answers(
+        &self,
+        tap: &mut Emitter,
+        scenario: &mut Scenario,
+        [writer, reader]: [&RdsBgdHost; 2],
+        when: &str,
+    ) -> Result<(), Error> {
+        let hostgroups = self.hostgroups;
+        scenario.expect_answer(tap, hostgroups.writer, writer, &format!("{when}: writer hostgroup"))?;
+        scenario.expect_answer(tap, hostgroups.reader, reader, &format!("{when}: reader hostgroup"))
     }
 
     /// Six tests: everything is as configured, and green servers have been left alone. Checks of read_only come back last, so
@@ -121,11 +106,7 @@ impl Deployment {
 
     /// One test: no topology is asked for, for a while.
     pub fn expect_quiet(&self, tap: &mut Emitter, scenario: &mut Scenario, when: &str) -> Result<(), Error> {
-        let seen = scenario.simulator.probe_log_last_sequence()?;
-        thread::sleep(QUIET_WINDOW);
-        let probes = scenario.simulator.probe_log_since(seen)?;
-        tap.is(probes.len(), 0, &format!("{when}: nobody is asked for the topology"));
-        Ok(())
+        scenario.expect_quiet(tap, &format!("{when}: nobody is asked for the topology"))
     }
 
     /// Three tests: the probes after `since` begin with those of a fresh worker, table check and metadata on the blue writer; it
@@ -138,8 +119,8 @@ impl Deployment {
         phase: Phase,
         when: &str,
     ) -> Result<(), Error> {
-        self.await_probe(scenario, since, &self.cluster.blue_writer, RdsBgdProbeKind::Metadata)?;
-        let mut steps = simulator::probe_steps(&scenario.simulator.probe_log_since(since)?);
+        scenario.wait_for_metadata(&self.cluster.blue_writer, since, None)?;
+        let mut steps = scenario.probe_steps_since(since)?;
         steps.truncate(2);
         let blue = self.cluster.blue_writer.endpoint();
         let expected = vec![(RdsBgdProbeKind::TableCheck, blue.clone()), (RdsBgdProbeKind::Metadata, blue)];

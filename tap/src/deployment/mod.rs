@@ -7,9 +7,9 @@ mod phase;
 pub use phase::Phase;
 
 use crate::admin::{self, Hostgroups};
-use crate::connection::{EFFECT_TIMEOUT, Error, quote};
+use crate::connection::{Error, quote};
 use crate::scenario::Scenario;
-use crate::simulator::{RdsBgdCluster, RdsBgdHost, RdsBgdProbeKind, RdsBgdProbeLog};
+use crate::simulator::{RdsBgdCluster, RdsBgdHost};
 
 /// A cluster in the hostgroups of one deployment.
 pub struct Deployment {
@@ -131,31 +131,5 @@ impl Deployment {
     pub fn green_drained(&self) -> String {
         let pooled = [&self.cluster.green_writer, self.green_reader()].map(admin::pooled);
         format!("{}+{}=0", pooled[0], pooled[1])
-    }
-
-    /// The next probe of `server` after `since`.
-    pub fn await_probe(
-        &self,
-        scenario: &mut Scenario,
-        since: u64,
-        server: &RdsBgdHost,
-        kind: RdsBgdProbeKind,
-    ) -> Result<RdsBgdProbeLog, Error> {
-        scenario.simulator.wait_for_probe_log(since, &server.endpoint(), kind, EFFECT_TIMEOUT, None)
-    }
-
-    /// Waits for `count` probes of `server` from now on. What all but the last of them said has been acted upon by then.
-    pub fn await_probes(
-        &self,
-        scenario: &mut Scenario,
-        server: &RdsBgdHost,
-        kind: RdsBgdProbeKind,
-        count: usize,
-    ) -> Result<(), Error> {
-        let mut seen = scenario.simulator.probe_log_last_sequence()?;
-        for _ in 0..count {
-            seen = self.await_probe(scenario, seen, server, kind)?.sequence_id;
-        }
-        Ok(())
     }
 }
