@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tap::admin::{self, Hostgroups};
 use tap::connection::Error;
+use tap::deployment::Drain;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -27,17 +28,10 @@ struct Phases {
     drained: u32,
 }
 
-/// How the topology drains.
-#[derive(Clone, Copy, PartialEq)]
-enum Drain {
-    Empty,
-    Absent,
-}
-
 fn main() -> ExitCode {
-    scenario::run(2 * 34, |tap, scenario| {
+    scenario::run(Drain::ALL.len() * 34, |tap, scenario| {
         let cluster = hosts::cluster_1_green_a(scenario.server_port());
-        for drain in [Drain::Empty, Drain::Absent] {
+        for drain in Drain::ALL {
             scenario.clean_up()?;
             configure(scenario, &cluster)?;
             scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
@@ -146,10 +140,7 @@ fn test_drained(
         scenario.expect_pooled(tap, server, "its connection is pooled");
     }
     let before = scenario.simulator.probe_log_last_sequence()?;
-    match drain {
-        Drain::Empty => scenario.simulator.topology_delete(&cluster.get_writers())?,
-        Drain::Absent => scenario.simulator.topology_drop(&cluster.get_writers())?,
-    }
+    drain.happen(scenario, cluster)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     // Without a retry, like all that follows but traffic and probes: success has done it when NONE is published.
     for (_, server) in green {
@@ -163,11 +154,7 @@ fn test_drained(
     let reader = &cluster.blue_readers[0];
     scenario.expect_answer(tap, READER_ALONE.drained, reader, "drained: the reader's name")?;
     scenario.expect_answer(tap, WRITER_ALONE.drained, &cluster.blue_writer, "drained: the writer's name")?;
-    let kind = match drain {
-        Drain::Empty => RdsBgdProbeKind::Metadata,
-        Drain::Absent => RdsBgdProbeKind::TableCheck,
-    };
-    let asked = scenario.wait_for_probe(&cluster.blue_writer, kind, before, None);
+    let asked = scenario.wait_for_probe(&cluster.blue_writer, drain.asked(), before, None);
     tap.ok_result(asked, "drained: the blue writer is asked again");
     scenario.expect_monitored(tap, &[&cluster.blue_writer, reader], "drained: read_only is checked again");
     Ok(())

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Instant;
 use tap::admin::{self, Hostgroups};
 use tap::connection::{EFFECT_TIMEOUT, Error};
+use tap::deployment::Drain;
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, QUIET_WINDOW, Scenario};
@@ -23,8 +24,8 @@ struct Turn {
     new_worker: bool,
     /// Whether the worker asks for the table before it asks for its rows: a new one does, and one that has seen it vanish
     asks_for_table: bool,
-    /// Whether the table vanishes in the end; it is empty otherwise
-    vanishes: bool,
+    /// Its end
+    drain: Drain,
 }
 
 /// The green deployments of cluster 1.
@@ -35,10 +36,10 @@ enum Green {
 }
 
 const TURNS: [Turn; 4] = [
-    Turn { deployment: Green::A, new_worker: false, asks_for_table: true, vanishes: false },
-    Turn { deployment: Green::B, new_worker: false, asks_for_table: false, vanishes: true },
-    Turn { deployment: Green::A, new_worker: false, asks_for_table: true, vanishes: false },
-    Turn { deployment: Green::B, new_worker: true, asks_for_table: true, vanishes: false },
+    Turn { deployment: Green::A, new_worker: false, asks_for_table: true, drain: Drain::Empty },
+    Turn { deployment: Green::B, new_worker: false, asks_for_table: false, drain: Drain::Absent },
+    Turn { deployment: Green::A, new_worker: false, asks_for_table: true, drain: Drain::Empty },
+    Turn { deployment: Green::B, new_worker: true, asks_for_table: true, drain: Drain::Empty },
 ];
 
 fn main() -> ExitCode {
@@ -92,8 +93,13 @@ fn wait_until_quiet(scenario: &mut Scenario) -> Result<(), Error> {
     loop {
         let seen = scenario.simulator.probe_log_last_sequence()?;
         thread::sleep(QUIET_WINDOW);
-        if scenario.simulator.probe_log_since(seen)?.is_empty() || Instant::now() >= deadline {
+        if scenario.simulator.probe_log_since(seen)?.is_empty() {
             return Ok(());
+        }
+        if Instant::now() >= deadline {
+            let (endpoint, awaited) =
+                (scenario.command_line.simulator.clone(), "the worker's end".to_owned());
+            return Err(Error::Timeout { endpoint, awaited, waited: EFFECT_TIMEOUT });
         }
     }
 }
@@ -136,10 +142,7 @@ fn test_drained(
     let (writer, reader) = (&cluster.blue_writer, &cluster.blue_readers[0]);
     scenario.expect_answer(tap, HOSTGROUPS.green_writer, &cluster.green_writer, "the green hostgroup")?;
     scenario.expect_pooled(tap, &cluster.green_writer, "its connection is pooled");
-    match turn.vanishes {
-        true => scenario.simulator.topology_drop(&cluster.get_writers())?,
-        false => scenario.simulator.topology_delete(&cluster.get_writers())?,
-    }
+    turn.drain.happen(scenario, cluster)?;
     expect(tap, scenario, "NONE");
     let drained = scenario.admin.holds(&format!("{}=0", admin::pooled(&cluster.green_writer)))?;
     tap.ok(drained, "drained: no connections to the green writer");

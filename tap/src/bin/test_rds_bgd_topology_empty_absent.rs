@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tap::admin::{self, Hostgroups};
 use tap::connection::Error;
-use tap::deployment::{Deployment, Phase};
+use tap::deployment::{Deployment, Drain, Phase};
 use tap::emitter::Emitter;
 use tap::hosts;
 use tap::scenario::{self, Scenario};
@@ -13,39 +13,12 @@ use tap::simulator::RdsBgdProbeKind;
 
 const HOSTGROUPS: Hostgroups = Hostgroups::starting_at(1440);
 
-/// How the topology drains.
-#[derive(Debug, Clone, Copy)]
-enum Drain {
-    /// No rows
-    Empty,
-    /// No table
-    Absent,
-}
-
-impl Drain {
-    /// What a blue writer is asked from then on.
-    fn asked(self) -> RdsBgdProbeKind {
-        match self {
-            Self::Empty => RdsBgdProbeKind::Metadata,
-            Self::Absent => RdsBgdProbeKind::TableCheck,
-        }
-    }
-
-    fn happen(self, scenario: &mut Scenario, deployment: &Deployment) -> Result<(), Error> {
-        let writers = deployment.cluster.get_writers();
-        match self {
-            Self::Empty => scenario.simulator.topology_delete(&writers),
-            Self::Absent => scenario.simulator.topology_drop(&writers),
-        }
-    }
-}
-
 fn main() -> ExitCode {
     scenario::run(109, |tap, scenario| {
         let cluster = hosts::cluster_1_green_a(scenario.server_port());
         let deployment = Deployment { hostgroups: HOSTGROUPS, cluster };
         deployment.configure(scenario)?;
-        for drain in [Drain::Empty, Drain::Absent] {
+        for drain in Drain::ALL {
             for phase in Phase::ALL {
                 test_drained(tap, scenario, &deployment, phase, drain)?;
             }
@@ -65,7 +38,7 @@ fn test_drained(
     deployment.reach(scenario, phase)?;
     deployment.expect_placement(tap, scenario, phase, phase.status())?;
     deployment.pool_green(scenario)?;
-    drain.happen(scenario, deployment)?;
+    drain.happen(scenario, &deployment.cluster)?;
     let when = format!("{drain:?} in {}", phase.status());
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     let seen = scenario.simulator.probe_log_last_sequence()?;
@@ -90,9 +63,9 @@ fn test_restored_without_checks(
     deployment: &Deployment,
 ) -> Result<(), Error> {
     admin::check_read_only_every(&mut scenario.admin, 60_000)?;
-    for drain in [Drain::Empty, Drain::Absent] {
+    for drain in Drain::ALL {
         deployment.reach(scenario, Phase::InProgress)?;
-        drain.happen(scenario, deployment)?;
+        drain.happen(scenario, &deployment.cluster)?;
         scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
         let when = format!("{drain:?} without checks of read_only");
         deployment.expect_placement(tap, scenario, Phase::Available, &when)?;
@@ -110,7 +83,7 @@ fn test_intervals(tap: &mut Emitter, scenario: &mut Scenario, deployment: &Deplo
     // At AVAILABLE's 250 ms these were too many for the time.
     expect_probes(tap, scenario, deployment, 27, "IN_PROGRESS: asked more often than in AVAILABLE")?;
 
-    Drain::Absent.happen(scenario, deployment)?;
+    Drain::Absent.happen(scenario, &deployment.cluster)?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     deployment.expect_quiet(tap, scenario, "Absent in IN_PROGRESS")?;
     look_now(scenario, deployment, RdsBgdProbeKind::TableCheck)?;
@@ -122,7 +95,7 @@ fn test_intervals(tap: &mut Emitter, scenario: &mut Scenario, deployment: &Deplo
     scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
     deployment.reach(scenario, Phase::Completed)?;
     deployment.expect_quiet(tap, scenario, "COMPLETED")?;
-    Drain::Empty.happen(scenario, deployment)?;
+    Drain::Empty.happen(scenario, &deployment.cluster)?;
     scenario.admin.execute("LOAD MYSQL VARIABLES TO RUNTIME")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     deployment.expect_quiet(tap, scenario, "Empty after COMPLETED")

@@ -1,9 +1,11 @@
 //! One explicit deployment as scenarios of loss and rollback use it: a writer, a reader with a green counterpart and one without, so
 //! that each phase has all its effects.
 
+mod drain;
 mod expectations;
 mod phase;
 
+pub use drain::Drain;
 pub use phase::Phase;
 
 use crate::admin::{self, Hostgroups};
