@@ -1,7 +1,29 @@
 //! Configuration that tests of this module share.
 
+use super::Effects;
+use crate::config::Config;
+use crate::dns::Dns;
+use crate::monitor::probe::Probes;
+use crate::pool::Backends;
 use crate::testing::{pair, server};
+use admin::Variables;
 use admin::rows::{BgdHostgroupRow, ServersConfig};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Those of a daemon that has loaded nothing yet, and looks names up in `hosts`.
+pub fn effects(variables: Variables, hosts: Option<PathBuf>) -> Effects {
+    let config = Arc::new(Config::new(variables));
+    let dns = Dns::new(config.clone(), hosts);
+    Effects {
+        backends: Arc::new(Backends::new(config.clone(), dns.clone())),
+        probes: Arc::new(Probes::new(config.clone())),
+        suppression: Arc::default(),
+        health: Arc::default(),
+        config,
+        dns,
+    }
+}
 
 pub fn row() -> BgdHostgroupRow {
     BgdHostgroupRow {

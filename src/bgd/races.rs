@@ -58,7 +58,7 @@ fn config(variant: usize) -> ServersConfig {
             green_writer_hostgroup: Some(id + 20),
             green_reader_hostgroup: Some(id + 30),
             check_timeout_ms: if variant == 2 { 900 } else { 800 },
-            ..super::fixtures::row()
+            ..fixtures::row()
         });
     }
     if variant == 1 {
@@ -92,17 +92,8 @@ impl Site {
             format!("127.10.1.{id} db-green-1.{id} mapped-green-1.{id} db.{id} mapped.{id} alone.{id}\n")
         });
         std::fs::write(&file, lines.concat()).expect("written");
-        let config =
-            Arc::new(Config::new(Variables { monitor_writer_is_also_reader: false, ..Variables::default() }));
-        let dns = Dns::new(config.clone(), Some(file));
-        let effects = Effects {
-            backends: Arc::new(Backends::new(config.clone(), dns.clone())),
-            probes: Arc::new(Probes::new(config.clone())),
-            suppression: Arc::default(),
-            health: Arc::default(),
-            config,
-            dns,
-        };
+        let variables = Variables { monitor_writer_is_also_reader: false, ..Variables::default() };
+        let effects = fixtures::effects(variables, Some(file));
         let Effects { config, backends, dns, probes, suppression, health } = effects.clone();
         let checks = Checks::new(config, backends, dns, probes, suppression, health);
         let (lying, taken_up) = Default::default();

@@ -140,16 +140,7 @@ impl Site {
             monitor_password: "monitor".into(),
             ..Variables::default()
         };
-        let config = Arc::new(Config::new(variables));
-        let dns = Dns::new(config.clone(), Some(file));
-        let effects = Effects {
-            backends: Arc::new(Backends::new(config.clone(), dns.clone())),
-            probes: Arc::new(Probes::new(config.clone())),
-            suppression: Arc::default(),
-            health: Arc::default(),
-            config,
-            dns,
-        };
+        let effects = super::fixtures::effects(variables, Some(file));
         let mut loaded = super::fixtures::config();
         loaded.servers = vec![server(10, "db.bgd.test"), server(20, "r1.bgd.test")];
         loaded.bgd[0].check_interval_ms = 100;

@@ -1,14 +1,10 @@
 //! Two deployments with servers of their own, on the real effects: none touches what is the other's.
 
 use super::*;
-use crate::bgd::Effects;
 use crate::bgd::mapping::GreenAddress;
 use crate::bgd::perform::Performer;
-use crate::config::Config;
-use crate::dns::Dns;
+use crate::bgd::{Effects, fixtures};
 use crate::hostgroups::Hostgroups;
-use crate::monitor::probe::Probes;
-use crate::pool::Backends;
 use crate::testing::server;
 use admin::Variables;
 use admin::rows::ServersConfig;
@@ -80,7 +76,7 @@ impl Side {
             reader_hostgroup: 20 + at,
             green_writer_hostgroup: Some(30 + at),
             green_reader_hostgroup: Some(40 + at),
-            ..crate::bgd::fixtures::row()
+            ..fixtures::row()
         };
         let performer = Performer::new(row.writer_hostgroup, effects.clone());
         let domain = if at == 0 { "a" } else { "b" };
@@ -144,16 +140,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let config = Arc::new(Config::new(Variables::default()));
-        let dns = Dns::new(config.clone(), None);
-        let effects = Effects {
-            backends: Arc::new(Backends::new(config.clone(), dns.clone())),
-            probes: Arc::new(Probes::new(config.clone())),
-            suppression: Arc::default(),
-            health: Arc::default(),
-            config,
-            dns,
-        };
+        let effects = fixtures::effects(Variables::default(), None);
         let sides = [0, 1].map(|at| Side::new(&effects, at));
         let world = Self { effects, sides };
         world.load();
