@@ -185,9 +185,12 @@ def steady(watched, options):
         *((name, count, "", "") for name, count in sorted(counts.items()))])
 
 
+def load():
+    return " ".join(f"{average:.1f}" for average in os.getloadavg())
+
+
 def main():
     options = arguments()
-    load = lambda: " ".join(f"{average:.1f}" for average in os.getloadavg())
     print(f"{os.cpu_count()} CPUs, Linux {platform.release()}, load {load()} at the start", flush=True)
     results = {}
     for count in dict.fromkeys((1, options.deployments)):
