@@ -154,9 +154,9 @@ const NAME: &[u8] = b"`";
 enum Named {
     #[default]
     Function,
-    /// The first one after INSERT is the table, with its columns.
+    /// The first one after INSERT is the table, and after WITH or WITH RECURSIVE the query's name, with its columns.
     Table,
-    /// In CREATE, ALTER and DROP there are functions behind SELECT alone.
+    /// In CREATE, ALTER and DROP there are functions behind SELECT alone, in LOAD behind SET.
     Defined,
 }
 
@@ -271,6 +271,8 @@ impl<'a> Scan<'a> {
         self.named = match verb {
             Verb::Definition => Named::Defined,
             Verb::Insert => Named::Table,
+            _ if word.eq_ignore_ascii_case(b"LOAD") => Named::Defined,
+            _ if word.eq_ignore_ascii_case(b"WITH") => Named::Table,
             _ => Named::Function,
         };
         self.found.names_tables |= word.eq_ignore_ascii_case(b"UPDATE");
@@ -343,7 +345,10 @@ impl<'a> Scan<'a> {
                 (self.named, self.found.names_tables) = (Named::Function, true);
             }
             b"FROM" | b"INTO" | b"TABLE" | b"TABLES" => self.found.names_tables = true,
+            // A character set, a column's type or ON DELETE SET NULL.
+            b"SET" if after("CHARACTER") || self.verb == Verb::Definition => {}
             b"SET" | b"SELECT" => self.named = Named::Function,
+            b"RECURSIVE" if after("WITH") => self.named = Named::Table,
             b"UPDATE" if after("FOR") => self.locks_rows = true,
             b"RETURNING" => self.found.returns_rows = true,
             b"VERSION" | b"VERSION_COMMENT" | b"CONNECTION_ID" | b"USER" => self.found.about_proxy = true,

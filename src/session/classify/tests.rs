@@ -63,6 +63,12 @@ fn functions_that_a_server_does_not_have_itself_are_seen() {
         "CREATE TABLE t (a INT) AS SELECT f(1) AS a",
         "SET time_zone = f()",
         "SET STATEMENT sql_mode = f() FOR SELECT 1",
+        "WITH a (n) AS (SELECT f(1)) SELECT n FROM a",
+        "WITH a AS (SELECT 1) SELECT f(1) FROM a",
+        "WITH RECURSIVE a AS (SELECT f(1)) SELECT 1 FROM a",
+        "SELECT a FROM t GROUP BY a WITH ROLLUP HAVING f(a)",
+        "LOAD DATA INFILE 'f' INTO TABLE t CHARACTER SET utf8mb4 (a, @b) SET c = f(@b)",
+        "CREATE TABLE t (a SET('x')) AS SELECT f(1) AS a",
     ] {
         assert!(calls(sql), "{sql}");
     }
@@ -79,7 +85,16 @@ fn functions_that_a_server_does_not_have_itself_are_seen() {
         "REPLACE INTO \"t\" (a) SELECT REPLACE(a, 'x', 'y') FROM t",
         "CREATE TABLE t (id INT(11), KEY i (id), CONSTRAINT c FOREIGN KEY (id) REFERENCES u (id))",
         "ALTER TABLE t ADD INDEX i (a)",
+        "CREATE TABLE t (a SET('x', 'y'), b CHAR(9) CHARACTER SET latin1, KEY i (a))",
+        "ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u (a) ON DELETE SET NULL, ADD INDEX i (a)",
+        "LOAD DATA LOCAL INFILE 'f' INTO TABLE t (a, b)",
+        "LOAD DATA INFILE 'f' INTO TABLE `t` CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' (a) SET b = NOW()",
         "WITH a AS (SELECT 1) SELECT * FROM a",
+        "WITH a (n) AS (SELECT 1) SELECT n FROM a",
+        "WITH RECURSIVE a (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 9) SELECT n FROM a",
+        "INSERT INTO t (a) WITH RECURSIVE b (n) AS (SELECT 1) SELECT n FROM b",
+        // Those that MySQL has had, or Aurora has.
+        "SELECT MD5(a), SHA1(a), ENCRYPT(a), AsText(a), AURORA_VERSION() FROM t",
     ] {
         assert!(!calls(sql), "{sql}");
     }

@@ -48,7 +48,7 @@ pub fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
 pub const LONGEST_VERB: usize = 10;
 
 /// Words that mean something after the verb, the usual ones first.
-const MEANINGFUL: [&[u8]; 40] = [
+const MEANINGFUL: [&[u8]; 41] = [
     b"FROM",
     b"SET",
     b"INTO",
@@ -73,6 +73,7 @@ const MEANINGFUL: [&[u8]; 40] = [
     b"SCHEMA",
     b"GET_LOCK",
     b"RELEASE_ALL_LOCKS",
+    b"RECURSIVE",
     b"NEXTVAL",
     b"LASTVAL",
     b"WARNINGS",
