@@ -219,13 +219,11 @@ impl<T> ServerPool<T> {
     }
     /// As `drain`, for connections to `stray` addresses, or to none yet. Returns how many.
     pub(super) fn drain_strays(&mut self, stray: impl Fn(IpAddr) -> bool, trash: &mut Trash<T>) -> usize {
-        let leads = |shared: &Shared| {
-            shared.peer().is_none_or(|peer| stray(peer.address.ip())) && !shared.is_retired()
+        let strays = |shared: &&Arc<Shared>| {
+            !shared.is_retired() && shared.peer().is_none_or(|peer| stray(peer.address.ip()))
         };
-        let found: Vec<_> = self.all().filter(|shared| leads(shared)).map(Arc::clone).collect();
-        found.iter().for_each(|shared| shared.retire());
-        let free = self.free.clone();
-        for place in free {
+        let count = self.all().filter(strays).map(|shared| shared.retire()).count();
+        for place in self.free.clone() {
             if self.idle(place).is_some_and(|idle| idle.connection.shared.is_retired())
                 && let Some(idle) = self.withdraw(place)
             {
@@ -233,7 +231,7 @@ impl<T> ServerPool<T> {
                 trash.push(idle.connection);
             }
         }
-        found.len()
+        count
     }
     /// Counts a failure that speaks against the server; true if there are `limit` (0: never) within a second.
     pub(super) fn fails_too_often(&mut self, now: Instant, limit: u32) -> bool {
