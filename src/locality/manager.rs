@@ -178,7 +178,7 @@ impl Shared {
 fn tell(subject: &Subject, category: Category) {
     let category = category.as_str();
     match subject {
-        Subject::Own => log::warn!("locality: where this proxy runs is unknown: {category}"),
-        Subject::Endpoint(host) => log::warn!("locality: where {host} is is unknown: {category}"),
+        Subject::Own => log::warn!("locality: asking where this proxy runs failed: {category}"),
+        Subject::Endpoint(host) => log::warn!("locality: asking where {host} is failed: {category}"),
     }
 }
