@@ -2,7 +2,6 @@
 
 use super::groups::{self, Group, subject_of};
 use super::ledger::Ledger;
-use super::names::EndpointName;
 use super::provider::{Category, Closed, Inbox, Lease, Provider, Subject, Ticket};
 use super::report::{self, Report};
 use super::snapshot::Snapshot;
@@ -157,15 +156,9 @@ impl Shared {
         if due.is_empty() {
             return;
         }
-        let lease = |(ticket, subject): (Ticket, Subject)| {
-            let kind = match &subject {
-                Subject::Own => None,
-                Subject::Endpoint(host) => EndpointName::parse(host).map(|name| name.kind),
-            };
-            self.inbox.lease(ticket, subject, kind)
-        };
+        let leases = due.into_iter().map(|(ticket, subject)| self.inbox.lease(ticket, subject));
         // Closed: the daemon ends.
-        let Ok(leases) = due.into_iter().map(lease).collect::<Result<Vec<Lease>, Closed>>() else { return };
+        let Ok(leases) = leases.collect::<Result<Vec<Lease>, Closed>>() else { return };
         match &self.provider {
             Some(provider) => provider.request(leases),
             None => leases.into_iter().for_each(|lease| {

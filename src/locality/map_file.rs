@@ -119,7 +119,7 @@ mod tests {
     fn ask(file: &MapFile) -> [Answer; 2] {
         let inbox = Arc::new(Inbox::default());
         let subjects = [Subject::Own, Subject::Endpoint(HOST.into())];
-        let leases = (0..).zip(subjects).map(|(ticket, subject)| inbox.lease(ticket, subject, None).unwrap());
+        let leases = (0..).zip(subjects).map(|(ticket, subject)| inbox.lease(ticket, subject).unwrap());
         file.request(leases.collect());
         let mut answers = inbox.wait(Some(Instant::now() + Duration::from_secs(10)));
         answers.sort_by_key(|(ticket, _)| *ticket);

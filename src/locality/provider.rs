@@ -4,7 +4,6 @@
 //! is dropped has answered, too. Once the [`Inbox`] is closed it hands out no lease and takes no answer, and whoever ends the
 //! provider waits until the last lease is gone.
 
-use super::names::EndpointKind;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
@@ -150,19 +149,14 @@ impl Default for Inbox {
 }
 
 impl Inbox {
-    /// A lease for one subject. `kind` is what the form of its name says.
-    pub fn lease(
-        self: &Arc<Self>,
-        ticket: Ticket,
-        subject: Subject,
-        kind: Option<EndpointKind>,
-    ) -> Result<Lease, Closed> {
+    /// A lease for one subject.
+    pub fn lease(self: &Arc<Self>, ticket: Ticket, subject: Subject) -> Result<Lease, Closed> {
         let mut state = self.state.lock();
         if !state.open {
             return Err(Closed);
         }
         state.leases += 1;
-        Ok(Lease { inbox: Arc::clone(self), ticket, subject, kind, answered: false })
+        Ok(Lease { inbox: Arc::clone(self), ticket, subject, answered: false })
     }
     /// The answers so far, once there are some, somebody [rouses](Self::rouse) the reader, or `until` has come.
     pub fn wait(&self, until: Option<Instant>) -> Vec<(Ticket, Answer)> {
@@ -221,7 +215,6 @@ pub struct Lease {
     inbox: Arc<Inbox>,
     ticket: Ticket,
     subject: Subject,
-    kind: Option<EndpointKind>,
     answered: bool,
 }
 
@@ -229,10 +222,6 @@ impl Lease {
     /// What is asked about.
     pub fn subject(&self) -> &Subject {
         &self.subject
-    }
-    /// What the form of an endpoint's name says.
-    pub fn kind(&self) -> Option<EndpointKind> {
-        self.kind
     }
     /// Answers.
     pub fn answer(mut self, answer: Answer) -> Result<(), Closed> {
@@ -292,9 +281,9 @@ mod tests {
     #[test]
     fn a_dropped_lease_has_answered() {
         let inbox = Arc::new(Inbox::default());
-        drop(inbox.lease(4, Subject::Own, None).unwrap());
+        drop(inbox.lease(4, Subject::Own).unwrap());
         assert_eq!(inbox.wait(soon()), [(4, Err(Category::ProviderError))]);
-        let lease = inbox.lease(5, Subject::Own, None).unwrap();
+        let lease = inbox.lease(5, Subject::Own).unwrap();
         let answer = Ok(place("eu-north-1", "", "", ""));
         let giver = thread::spawn({
             let answer = answer.clone();
@@ -308,10 +297,9 @@ mod tests {
     #[test]
     fn a_closed_inbox_takes_nothing_and_waits_for_its_leases() {
         let inbox = Arc::new(Inbox::default());
-        let (one, other) =
-            (inbox.lease(1, Subject::Own, None).unwrap(), inbox.lease(2, Subject::Own, None).unwrap());
+        let (one, other) = (inbox.lease(1, Subject::Own).unwrap(), inbox.lease(2, Subject::Own).unwrap());
         inbox.close();
-        assert!(inbox.lease(3, Subject::Own, None).is_err());
+        assert!(inbox.lease(3, Subject::Own).is_err());
         assert_eq!(one.answer(Ok(Location::default())), Err(Closed));
         assert!(!inbox.drain(Instant::now()), "a lease is out");
         let holder = thread::spawn(move || drop(other));
