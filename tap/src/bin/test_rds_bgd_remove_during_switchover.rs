@@ -39,9 +39,7 @@ fn test_row_removed(
     deployment: &Deployment,
     phase: Phase,
 ) -> Result<(), Error> {
-    deployment.reach(scenario, phase)?;
-    deployment.expect_placement(tap, scenario, phase, phase.status())?;
-    deployment.pool_green(scenario)?;
+    deployment.expect_reached(tap, scenario, phase)?;
     admin::change_servers(&mut scenario.admin, &["DELETE FROM mysql_aws_rds_bgd_hostgroups".to_owned()])?;
     let when = format!("removed in {}", phase.status());
     tap.ok(scenario.admin.holds(NONE_SHOWN)?, &format!("{when}: LOAD shows it no more"));

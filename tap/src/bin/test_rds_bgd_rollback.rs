@@ -48,9 +48,7 @@ fn test_available_again(
     phase: Phase,
     green: &str,
 ) -> Result<(), Error> {
-    deployment.reach(scenario, phase)?;
-    deployment.expect_placement(tap, scenario, phase, phase.status())?;
-    deployment.pool_green(scenario)?;
+    deployment.expect_reached(tap, scenario, phase)?;
     deployment.publish(scenario, Phase::Available)?;
     let when = format!("{green}, AVAILABLE after {}", phase.status());
     scenario.expect_status(tap, HOSTGROUPS.writer, "AVAILABLE");
@@ -81,9 +79,7 @@ fn test_unknown_status(
     deployment: &Deployment,
     phase: Phase,
 ) -> Result<(), Error> {
-    deployment.reach(scenario, phase)?;
-    deployment.expect_placement(tap, scenario, phase, phase.status())?;
-    deployment.pool_green(scenario)?;
+    deployment.expect_reached(tap, scenario, phase)?;
     scenario.publish(&deployment.cluster, "PROVISIONING")?;
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
     let when = format!("unknown status after {}", phase.status());
@@ -95,21 +91,16 @@ fn test_unknown_status(
     Ok(())
 }
 
-/// A check of read_only would put the writer back, too: there are none, so the deployment does it.
 fn test_restored_without_checks(
     tap: &mut Emitter,
     scenario: &mut Scenario,
     deployment: &Deployment,
 ) -> Result<(), Error> {
-    admin::check_read_only_every(&mut scenario.admin, 60_000)?;
     for (published, status) in [("AVAILABLE", "AVAILABLE"), ("PROVISIONING", "NONE")] {
-        deployment.reach(scenario, Phase::InProgress)?;
-        scenario.publish(&deployment.cluster, published)?;
-        scenario.expect_status(tap, HOSTGROUPS.writer, status);
-        let when = format!("{published} without checks of read_only");
-        deployment.expect_placement(tap, scenario, Phase::Available, &when)?;
+        let end = |scenario: &mut Scenario| scenario.publish(&deployment.cluster, published);
+        deployment.expect_restored_without_checks(tap, scenario, (end, status), published)?;
     }
-    admin::check_read_only_every(&mut scenario.admin, 100)
+    Ok(())
 }
 
 /// NONE, and read_only is checked again, but pins and shuns stand until a target is there again.

@@ -35,9 +35,7 @@ fn test_drained(
     phase: Phase,
     drain: Drain,
 ) -> Result<(), Error> {
-    deployment.reach(scenario, phase)?;
-    deployment.expect_placement(tap, scenario, phase, phase.status())?;
-    deployment.pool_green(scenario)?;
+    deployment.expect_reached(tap, scenario, phase)?;
     drain.happen(scenario, &deployment.cluster)?;
     let when = format!("{drain:?} in {}", phase.status());
     scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
@@ -56,21 +54,16 @@ fn test_drained(
     Ok(())
 }
 
-/// A check of read_only would put the writer back, too: there are none, so the deployment does it.
 fn test_restored_without_checks(
     tap: &mut Emitter,
     scenario: &mut Scenario,
     deployment: &Deployment,
 ) -> Result<(), Error> {
-    admin::check_read_only_every(&mut scenario.admin, 60_000)?;
     for drain in Drain::ALL {
-        deployment.reach(scenario, Phase::InProgress)?;
-        drain.happen(scenario, &deployment.cluster)?;
-        scenario.expect_status(tap, HOSTGROUPS.writer, "NONE");
-        let when = format!("{drain:?} without checks of read_only");
-        deployment.expect_placement(tap, scenario, Phase::Available, &when)?;
+        let end = |scenario: &mut Scenario| drain.happen(scenario, &deployment.cluster);
+        deployment.expect_restored_without_checks(tap, scenario, (end, "NONE"), &format!("{drain:?}"))?;
     }
-    admin::check_read_only_every(&mut scenario.admin, 100)
+    Ok(())
 }
 
 /// The configured interval is far longer than those of AVAILABLE and of the writer's phases, and than any pause of a busy machine. New

@@ -1,6 +1,7 @@
 //! What a scenario expects of its deployment, as tests.
 
 use super::{Deployment, Phase};
+use crate::admin;
 use crate::connection::Error;
 use crate::emitter::Emitter;
 use crate::scenario::Scenario;
@@ -35,6 +36,36 @@ impl Deployment {
         let placed = scenario.admin.holds(&self.placement(phase))?;
         tap.ok(placed, &format!("{when}: blue servers are placed as in {}", phase.published()));
         Ok(())
+    }
+
+    /// One test: in `phase` the blue servers are placed as they should be. Connections to green servers are pooled then.
+    pub fn expect_reached(
+        &self,
+        tap: &mut Emitter,
+        scenario: &mut Scenario,
+        phase: Phase,
+    ) -> Result<(), Error> {
+        self.reach(scenario, phase)?;
+        self.expect_placement(tap, scenario, phase, phase.status())?;
+        self.pool_green(scenario)
+    }
+
+    /// Two tests: `end` takes IN_PROGRESS to `status`, and the demoted writer is back. A check of read_only would put it back, too:
+    /// there are none meanwhile, so the deployment does it.
+    pub fn expect_restored_without_checks(
+        &self,
+        tap: &mut Emitter,
+        scenario: &mut Scenario,
+        (end, status): (impl FnOnce(&mut Scenario) -> Result<(), Error>, &str),
+        ending: &str,
+    ) -> Result<(), Error> {
+        admin::check_read_only_every(&mut scenario.admin, 60_000)?;
+        self.reach(scenario, Phase::InProgress)?;
+        end(scenario)?;
+        scenario.expect_status(tap, self.hostgroups.writer, status);
+        let when = format!("{ending} without checks of read_only");
+        self.expect_placement(tap, scenario, Phase::Available, &when)?;
+        admin::check_read_only_every(&mut scenario.admin, 100)
     }
 
     /// Two tests: new clients of the blue hostgroups are answered by blue servers.
