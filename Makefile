@@ -19,9 +19,13 @@ STRESS_SECONDS ?= 60
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
+	@echo 'prerequisites whether what a build needs is installed'
 	@echo 'run           daemon + embedded database, foreground'
 	@echo 'demo          one switchover under live traffic, narrated'
-	@echo 'test          every test of the workspace and the TAP group'
+	@echo 'test          every test: test-unit, test-sim, check-production and tap-group'
+	@echo 'test-unit     the tests of the workspace, production flavour'
+	@echo 'test-sim      what the simulator flavour contains more'
+	@echo 'check-production  that the production binary contains no simulator'
 	@echo 'test_rds_bgd  the simulator flavour and the TAP binaries (builds only), into $(SIM_DIR)'
 	@echo 'testall       every simulator in one daemon, and the TAP binaries (builds only), into $(ALL_DIR)'
 	@echo 'tap-group     run the TAP group (REPEAT=10 to repeat it)'
