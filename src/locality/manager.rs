@@ -120,12 +120,18 @@ impl Shared {
                 return;
             }
             if !state.enabled {
-                until = None;
+                (until, unavailable) = (None, false);
                 continue;
             }
             for (ticket, answer) in answers {
-                if let Some((subject, category)) = state.ledger.answer(ticket, answer, now, fastrand::f64()) {
-                    tell(subject, category);
+                match state.ledger.answer(ticket, answer, now, fastrand::f64()) {
+                    Some((_, Category::ProviderUnavailable)) if unavailable => {}
+                    Some((_, Category::ProviderUnavailable)) => {
+                        unavailable = true;
+                        tell_unavailable();
+                    }
+                    Some((subject, category)) => tell(subject, category),
+                    None => {}
                 }
             }
             state.ledger.keep(&groups::wanted(&groups));
@@ -166,6 +172,14 @@ impl Shared {
             }),
         }
     }
+}
+
+fn tell_unavailable() {
+    log::warn!(
+        "locality: {}: nobody tells where servers are, and all are chosen by their weights; start pointsman with --locality-provider \
+         (docs/locality.md), or SET mysql-aws_locality_awareness = false",
+        Category::ProviderUnavailable.as_str()
+    );
 }
 
 fn tell(subject: &Subject, category: Category) {
