@@ -19,6 +19,13 @@ pub enum Invocation {
 pub enum LocalityProvider {
     /// `file:PATH`
     File(PathBuf),
+    /// `library:PATH`
+    Library {
+        /// The shared object.
+        path: PathBuf,
+        /// `--locality-config`
+        config: String,
+    },
 }
 
 /// How to run the daemon.
@@ -84,8 +91,11 @@ Options:
   -M, --no-monitor         run neither server checks nor blue/green workers
       --sqlite3-server     serve SQLite over the MySQL protocol (a database to try things on)
       --hosts-file FILE    names that go before /etc/hosts, in the same format
-      --locality-provider file:PATH
-                           who tells in which Availability Zone servers are (docs/locality.md)
+      --locality-provider file:PATH | library:PATH
+                           who tells in which Availability Zone servers are: a map file (docs/locality.md)
+                           or a shared object (docs/locality-provider.md)
+      --locality-config TEXT
+                           what the shared object is told at its start; no place for passwords
       --set NAME=VALUE     a variable for this start, as often as needed
   -V, --version            print the version
   -h, --help               print this text
@@ -103,6 +113,7 @@ The level of the log is set by RUST_LOG (error, warn, info, debug) [default: inf
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
     use lexopt::prelude::*;
     let mut options = Options::default();
+    let mut locality_config = None;
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next().map_err(explain)? {
         match argument {
@@ -123,6 +134,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
                 let text = parser.value().and_then(|value| value.string()).map_err(explain)?;
                 options.locality_provider = Some(parse_provider(&text)?);
             }
+            Long("locality-config") => {
+                locality_config = Some(parser.value().and_then(|value| value.string()).map_err(explain)?);
+            }
             Long("set") => {
                 let text = parser.value().and_then(|value| value.string()).map_err(explain)?;
                 options.overrides.push(parse_override(&text)?);
@@ -135,6 +149,15 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     if options.initial && options.reload {
         return Err("--initial and --reload exclude each other; `pointsman --help` says what they do".into());
     }
+    match (&mut options.locality_provider, locality_config) {
+        (Some(LocalityProvider::Library { config, .. }), Some(text)) => *config = text,
+        (_, Some(_)) => {
+            return Err(
+                "--locality-config is for --locality-provider library:PATH; see `pointsman --help`".into()
+            );
+        }
+        (_, None) => {}
+    }
     Ok(Invocation::Run(options))
 }
 
@@ -145,7 +168,11 @@ fn explain(error: lexopt::Error) -> String {
 fn parse_provider(text: &str) -> Result<LocalityProvider, String> {
     match text.split_once(':') {
         Some(("file", path)) if !path.is_empty() => Ok(LocalityProvider::File(path.into())),
-        _ => Err("--locality-provider needs file:PATH; `pointsman --help` lists the options".to_string()),
+        Some(("library", path)) if !path.is_empty() => {
+            Ok(LocalityProvider::Library { path: path.into(), config: String::new() })
+        }
+        _ => Err("--locality-provider needs file:PATH or library:PATH; `pointsman --help` lists the options"
+            .to_string()),
     }
 }
 
@@ -188,6 +215,21 @@ mod tests {
     }
 
     #[test]
+    fn a_library_has_a_configuration_in_any_order() {
+        let provider = |words: &[&str]| match parse_words(words) {
+            Ok(Invocation::Run(options)) => options.locality_provider,
+            other => panic!("{words:?}: {other:?}"),
+        };
+        let library = |config: &str| {
+            Some(LocalityProvider::Library { path: "./a,b:c.so".into(), config: config.to_owned() })
+        };
+        let named = ["--locality-provider", "library:./a,b:c.so"];
+        assert_eq!(provider(&named), library(""));
+        assert_eq!(provider(&[&named[..], &["--locality-config", "x y"]].concat()), library("x y"));
+        assert_eq!(provider(&[&["--locality-config=x=y"], &named[..]].concat()), library("x=y"));
+    }
+
+    #[test]
     fn help_and_version_need_nothing_else() {
         assert_eq!(parse_words(&["-h"]), Ok(Invocation::Help));
         assert_eq!(parse_words(&["--version"]), Ok(Invocation::Version));
@@ -203,6 +245,9 @@ mod tests {
             &["stray"],
             &["--locality-provider", "secret"],
             &["--locality-provider", "file:"],
+            &["--locality-provider", "library:"],
+            &["--locality-provider", "file:/m", "--locality-config", "secret"],
+            &["--locality-config", "secret"],
             &["--set", "=secret"],
             &["--set", "secret"],
         ] {

@@ -8,6 +8,7 @@ use super::snapshot::Snapshot;
 use crate::dns::Dns;
 use crate::hostgroups::Endpoint;
 use crate::pool::Backends;
+use crossbeam_channel::{Receiver, bounded};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -21,7 +22,13 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Locality awareness: off until [`Locality::enable`].
 pub struct Locality {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<Running>>,
+}
+
+/// The thread, and what is disconnected when it has ended.
+struct Running {
+    handle: JoinHandle<()>,
+    ended: Receiver<()>,
 }
 
 struct Shared {
@@ -48,7 +55,12 @@ impl Locality {
     /// Starts the thread.
     pub fn start(&self) -> std::io::Result<()> {
         let shared = Arc::clone(&self.shared);
-        *self.thread.lock() = Some(Builder::new().name("locality".into()).spawn(move || shared.run())?);
+        let (running, ended) = bounded(0);
+        let handle = Builder::new().name("locality".into()).spawn(move || {
+            shared.run();
+            drop(running);
+        })?;
+        *self.thread.lock() = Some(Running { handle, ended });
         Ok(())
     }
     /// mysql-aws_locality_awareness. Once it is off every choice goes by the configured weights, nobody is asked, and answers under
@@ -81,16 +93,19 @@ impl Locality {
         report::of(&groups, state.enabled, &state.ledger, Instant::now())
     }
     /// Ends it: no more work for the provider, its answers under way are let end, the thread is joined, the provider let go.
-    /// A provider that keeps a lease stays in memory, since it might still answer.
+    /// A provider that keeps a lease, or the thread, stays in memory, since it might still answer.
     pub fn stop(&self) {
         self.shared.inbox.close();
         self.shared.state.lock().stopping = true;
         self.shared.inbox.rouse();
-        let Some(provider) = &self.shared.provider else { return self.join() };
-        provider.shut_down();
-        let returned = self.shared.inbox.drain(Instant::now() + GRACE);
-        self.join();
-        if !returned {
+        let provider = self.shared.provider.as_ref();
+        if let Some(provider) = provider {
+            provider.shut_down();
+        }
+        let deadline = Instant::now() + GRACE;
+        let returned = self.shared.inbox.drain(deadline);
+        let joined = self.join(deadline);
+        if let Some(provider) = provider.filter(|_| !returned || !joined) {
             log::error!(
                 "locality: provider {} keeps questions {} s after it was told to end; it stays loaded until the process ends",
                 provider.name(),
@@ -99,18 +114,24 @@ impl Locality {
             std::mem::forget(Arc::clone(provider));
         }
     }
-    fn join(&self) {
-        if let Some(thread) = self.thread.lock().take()
-            && thread.join().is_err()
-        {
+    /// False if the thread is still with the provider at `deadline`: then it is left there.
+    fn join(&self, deadline: Instant) -> bool {
+        let Some(thread) = self.thread.lock().take() else { return true };
+        if thread.ended.recv_deadline(deadline).is_err_and(|error| error.is_timeout()) {
+            return false;
+        }
+        if thread.handle.join().is_err() {
             log::error!("locality: the thread panicked");
         }
+        true
     }
 }
 
 impl Shared {
     fn run(&self) {
         let mut until = None;
+        // Without a provider all that is asked fails alike: said once each time that it is switched on.
+        let mut unavailable = false;
         loop {
             let answers = self.inbox.wait(until);
             let groups = self.groups();

@@ -11,6 +11,7 @@
 
 mod groups;
 mod ledger;
+mod library;
 mod manager;
 mod map_file;
 mod names;
@@ -21,6 +22,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+pub use library::{Library, Unusable};
 pub use manager::Locality;
 pub use map_file::MapFile;
 pub use names::{EndpointKind, EndpointName};
