@@ -230,8 +230,17 @@ impl<T> Inner<T> {
             pool.connected += 1;
         }
         slot.shared.set_opened();
+        self.throttle.ended(slot.shared.hostgroup, None);
         self.totals.opened += 1;
         Connected { closed: self.closed, back }
+    }
+    /// Takes note of why an attempt to connect has failed, for those who wait for theirs in vain.
+    pub fn explain(&mut self, slot: &Slot, reason: String) {
+        self.throttle.ended(slot.shared.hostgroup, Some(reason));
+    }
+    /// Why the last attempt to connect in a hostgroup has failed, where it has.
+    pub fn last_failure(&self, hostgroup: HostgroupId) -> Option<&str> {
+        self.throttle.failure(hostgroup)
     }
     /// Counts a connect failure. Those that speak against the server (`against_server`) shun it once there are
     /// `limit` of them (0: never) within a second. One that was tried although shunned stays so. True if it was shunned just now.

@@ -65,8 +65,14 @@ impl<'a> Place<'a> {
         let limit = variables.shun_on_failures.min(variables.connect_retries_on_failure.saturating_add(1));
         drop(variables);
         let mut trash = Vec::new();
-        let shunned =
-            self.backends.inner.lock().failed(&self.slot, blame == Blame::Server, now, limit, &mut trash);
+        // What concerns one user is not told to others.
+        let told = (blame != Blame::User).then(|| format!("{}: {reason}", self.slot.shared.endpoint));
+        let mut inner = self.backends.inner.lock();
+        if let Some(told) = told {
+            inner.explain(&self.slot, told);
+        }
+        let shunned = inner.failed(&self.slot, blame == Blame::Server, now, limit, &mut trash);
+        drop(inner);
         super::quit_all(trash);
         let Shared { endpoint, hostgroup, warnings, .. } = &*self.slot.shared;
         if shunned {

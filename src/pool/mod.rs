@@ -196,6 +196,10 @@ impl Backends {
     pub fn is_awaited(&self, hostgroup: HostgroupId) -> bool {
         self.waiters.has(hostgroup)
     }
+    /// Why the last attempt to connect in a hostgroup has failed, where it has.
+    pub fn last_failure(&self, hostgroup: HostgroupId) -> Option<String> {
+        self.inner.lock().last_failure(hostgroup).map(str::to_owned)
+    }
     /// How many sessions wait for a server.
     pub fn waiting(&self) -> usize {
         self.waiters.len()

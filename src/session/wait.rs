@@ -259,7 +259,11 @@ impl<'b> Search<'_, 'b> {
             Some(Unavailable::Slow) => ": the pings of every server that could serve exceed max_latency_ms",
             Some(Unavailable::Crowded) => ": more servers are ONLINE than max_num_online_servers allows",
             Some(Unavailable::Throttled) => {
-                ": no more connections may be opened in a second (throttle_connections_per_sec)"
+                let limit = ": no more connections may be opened in a second (throttle_connections_per_sec)";
+                match self.backends.last_failure(self.hostgroup) {
+                    Some(failure) => &format!("{limit}, and the last that was tried failed: {failure}"),
+                    None => limit,
+                }
             }
             _ => "",
         };

@@ -78,6 +78,18 @@ fn an_init_connect_that_fails_is_told_and_not_held_against_the_server() {
 }
 
 #[test]
+fn who_waits_for_a_throttled_attempt_in_vain_is_told_why_the_last_failed() {
+    let world = world(|row| {
+        row.init_connect = "READONLY secret".into();
+        row.throttle_connections_per_sec = 1;
+    });
+    assert_eq!(refused(&mut world.client(), "SELECT ID").0, 9002);
+    let (code, text) = refused(&mut world.client(), "SELECT ID");
+    assert!(code == 9001 && text.contains("throttle_connections_per_sec"), "{text}");
+    assert!(text.contains("init_connect failed with error 1290") && !text.contains("secret"), "{text}");
+}
+
+#[test]
 fn the_variable_is_for_hostgroups_that_have_no_init_connect() {
     let world = World::with(10, |variables| variables.init_connect = "SET init=2".into());
     world.client().query_drop("SELECT ID").unwrap();
