@@ -279,6 +279,10 @@ impl<'a> Scan<'a> {
         if let Some(reason) = hold {
             self.hold(reason);
         }
+        if hold == Some(Reason::PreparedText) || self.parts > 1 && word.eq_ignore_ascii_case(b"KILL") {
+            // The id of a KILL is a client's.
+            self.found.about_proxy = true;
+        }
         if self.parts == 1 {
             self.first = verb;
             self.names[0] = word;

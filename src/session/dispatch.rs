@@ -70,8 +70,10 @@ impl Session<'_> {
             return Some(Step::Answer(answer));
         }
         let (own, version) = (self.id, || self.version_at_hand());
-        let kill = Kill::parse(sql, version, own)?;
-        Some(self.kill(kill))
+        match Kill::parse(sql, version, own) {
+            Some(kill) => Some(self.kill(kill)),
+            None => self.kill_among(sql),
+        }
     }
     /// The answer to a statement that needs no server, or may not have one.
     pub(super) fn answer_here(&mut self, statement: &Statement, sql: &[u8]) -> Option<Answer> {

@@ -30,11 +30,14 @@ impl Kill {
             return None;
         }
         let sql = text(sql, version);
-        let mut tokens = Tokens::new(&sql, Quoting::default());
+        let tokens = Tokens::new(&sql, Quoting::default());
+        Self::of(tokens.filter(|token| *token != Token::Symbol(b';')), Some(own))
+    }
+    /// Reads its tokens. Without `own`, CONNECTION_ID() is left to the server.
+    pub fn of<'t>(mut tokens: impl Iterator<Item = Token<'t>>, own: Option<u32>) -> Option<Self> {
         if !begins(&mut tokens) {
             return None;
         }
-        let mut tokens = tokens.filter(|token| *token != Token::Symbol(b';'));
         let mut word = || match tokens.next() {
             Some(Token::Word(word)) => Some(word),
             _ => None,
@@ -49,7 +52,7 @@ impl Kill {
         }
         let id = if is(next, "CONNECTION_ID") {
             let call = [tokens.next(), tokens.next()];
-            (call == [Some(Token::Symbol(b'(')), Some(Token::Symbol(b')'))]).then_some(own.into())?
+            (call == [Some(Token::Symbol(b'(')), Some(Token::Symbol(b')'))]).then_some(own?.into())?
         } else {
             str::from_utf8(next).ok()?.parse().ok()?
         };
@@ -73,12 +76,12 @@ fn may_begin(sql: &[u8]) -> bool {
 }
 
 /// Whether the next token is KILL. No quotes stand before it, and none in a statement that is understood.
-fn begins(tokens: &mut Tokens<'_>) -> bool {
+fn begins<'t>(tokens: &mut impl Iterator<Item = Token<'t>>) -> bool {
     matches!(tokens.next(), Some(Token::Word(word)) if is(word, "KILL"))
 }
 
 /// A statement with what the server executes of comments.
-fn text(sql: &[u8], version: impl FnOnce() -> String) -> Cow<'_, [u8]> {
+pub fn text(sql: &[u8], version: impl FnOnce() -> String) -> Cow<'_, [u8]> {
     let comments = sql.contains(&b'!');
     if comments { executed(sql, &version()) } else { Cow::Borrowed(sql) }
 }

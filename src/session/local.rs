@@ -3,7 +3,7 @@
 use super::own_status::OwnStatus;
 use std::net::IpAddr;
 use wire::reply::{Column, Reply};
-use wire::{SqlError, WireError};
+use wire::{SqlError, StatusFlags, WireError};
 
 /// An answer of our own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +30,21 @@ pub enum Answer {
         /// FOUND_ROWS().
         found: Option<u64>,
     },
+    /// As many OKs, each of a statement of its own, and the answer of the one behind them.
+    Several(usize, Box<Self>),
     /// Status variables of the client's connection.
     Status(OwnStatus, Box<[Column; 2]>),
 }
 
 impl Answer {
+    /// The error that it ends with.
+    pub fn error(&self) -> Option<&SqlError> {
+        match self {
+            Self::Error(error) => Some(error),
+            Self::Several(_, last) => last.error(),
+            _ => None,
+        }
+    }
     /// Writes the answer.
     pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
         match self {
@@ -50,6 +60,14 @@ impl Answer {
                 let mut rows = reply.rows(&[column])?;
                 rows.row([Some(value.as_bytes())])?;
                 rows.finish()
+            }
+            Self::Several(before, last) => {
+                let Reply { channel, capabilities, status } = reply;
+                let more = status | StatusFlags::SERVER_MORE_RESULTS_EXISTS;
+                for _ in 0..before {
+                    Reply { channel: &mut *channel, capabilities, status: more }.ok(0, 0, "")?;
+                }
+                last.write(Reply { channel, capabilities, status })
             }
             Self::Status(status, columns) => status.write(&*columns, reply),
             Self::Table { definitions, rows, .. } => {

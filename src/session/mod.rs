@@ -13,6 +13,7 @@ mod forward;
 mod hold;
 mod hosts;
 mod kill;
+mod kill_among;
 mod known;
 mod learn;
 mod left;
@@ -49,7 +50,6 @@ use crate::pool::{Backends, StatementTexts};
 use crate::tokens;
 use admission::Admission;
 pub use kill::unknown_thread;
-use local::Answer;
 use parking_lot::Mutex;
 use processlist::global_figures;
 pub use processlist::{processlist_rows, users_rows};
@@ -247,7 +247,8 @@ fn converse(
 fn conclude(client: &mut Channel, session: &Session<'_>, step: Step) -> Result<bool, WireError> {
     let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
     match &step {
-        Step::Answer(Answer::Error(error)) | Step::End(Some(error)) => session.note_error(error),
+        Step::Answer(answer) => answer.error().into_iter().for_each(|error| session.note_error(error)),
+        Step::End(Some(error)) => session.note_error(error),
         _ => {}
     }
     match step {

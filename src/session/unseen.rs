@@ -35,6 +35,7 @@ impl Session<'_> {
             Answer::Ok | Answer::Note(_) => self.counts.note_here(0, None),
             Answer::End => self.counts.note_here(-1, None),
             Answer::Text(_) => {}
+            Answer::Several(_, last) => self.note_answer(last),
             Answer::Error(error) => {
                 self.counts.note_here(-1, None);
                 self.unseen = Some(Complaints::Error(error.clone()));

@@ -218,6 +218,22 @@ def kill_in_comment(context):
     return results
 
 
+@check("kill.several_at_once")
+def kill_several(context):
+    connections, killer = [context.connect() for _ in range(3)], context.connect()
+    for connection in connections:
+        context.run(connection, "SELECT 1")
+    first, second, third = (context.driver.thread_id(connection) for connection in connections)
+    cursor = killer.cursor()
+    try:
+        context.driver.execute_multi(cursor, f"KILL {first}; KILL {second}; KILL 999999999; KILL {third}")
+        answers = context.driver.all_sets(cursor)
+    except Exception as error:  # noqa: BLE001: each driver has its own
+        answers = str(error)
+    time.sleep(0.2)
+    return [answers, ["error" in context.run(connection, "SELECT 1")[-1] for connection in connections]]
+
+
 @check("kill.own_query")
 def kill_own(context):
     connection = context.connect()

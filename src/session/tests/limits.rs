@@ -97,6 +97,36 @@ fn whom_a_client_may_kill() {
 }
 
 #[test]
+fn a_client_kills_several_at_once_and_none_among_other_statements() {
+    let world = World::new();
+    let mut idle = [(); 3].map(|()| world.client());
+    let [first, second, third] = idle.each_ref().map(Conn::connection_id);
+    let mut client = Raw::with(&world, None, CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+    let more = u8::try_from(wire::StatusFlags::SERVER_MORE_RESULTS_EXISTS.bits()).unwrap();
+    client.send_query(&format!("KILL {first}; KILL {second}; KILL 4000000000; KILL {third};"));
+    for _ in 0..2 {
+        let ok = client.read();
+        assert!(ok[0] == 0 && ok[3] & more != 0, "{ok:?}");
+    }
+    assert_eq!(client.read_error(), 1094, "it ends the others");
+    for (client, goes_on) in idle.iter_mut().zip([false, false, true]) {
+        assert_eq!(client.query_drop("SELECT ID").is_ok(), goes_on);
+    }
+    world.fake.control.log.lock().clear();
+    for (sql, code) in [("SELECT ID; KILL", 1235), ("KILL", 1235), ("PREPARE s FROM 'KILL", 1295)] {
+        let end = if code == 1295 { "'" } else { "; SELECT ID" };
+        client.send_query(&format!("{sql} {third}{end}"));
+        assert_eq!(client.read_error(), code, "{sql}");
+    }
+    assert!(world.fake.control.texts().is_empty(), "nothing of it is executed");
+    // A server refuses several statements then.
+    let mut single = Raw::new(&world);
+    single.send_query(&format!("KILL {third}; KILL {third}"));
+    single.read();
+    assert_eq!(world.fake.control.texts().len(), 1);
+}
+
+#[test]
 fn a_statement_over_its_time_is_killed() {
     let world = World::with(10, |variables| variables.default_query_timeout = Duration::from_millis(100));
     let mut client = running(&world);
