@@ -30,6 +30,7 @@ mod repeat;
 mod route;
 mod routines;
 mod schema;
+mod set_here;
 mod set_option;
 mod settings;
 mod settle;

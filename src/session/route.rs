@@ -118,8 +118,7 @@ impl Session<'_> {
         let verdict = self.rule(sql, digest.as_ref());
         self.count_later(digest);
         if let Some(answer) = answer(&verdict, true) {
-            let time = self.time_so_far();
-            self.count_as(NOWHERE, time, [0, 0]);
+            self.count_here();
             return Step::Answer(answer);
         }
         if let Some(answer) = self.answer_here(&statement, sql) {
@@ -276,6 +275,11 @@ impl Session<'_> {
             count(&self.shared.registry.counters.slow);
         }
         self.count_as(self.hostgroup.into(), time, [outcome.affected_rows, outcome.rows]);
+    }
+    /// Counts the statement that no server has answered.
+    pub(super) fn count_here(&mut self) {
+        let time = self.time_so_far();
+        self.count_as(NOWHERE, time, [0, 0]);
     }
     /// Counts a statement that took `time`, with the rows that it has affected and sent.
     fn count_as(&mut self, hostgroup: i64, time: Duration, [rows_affected, rows_sent]: [u64; 2]) {

@@ -66,7 +66,8 @@ impl From<Failure> for Step {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Error(error) => Self::Answer(Answer::Error(error)),
-            Failure::ClientLeft => Self::End(None),
+            // Who does not wait has an answer of its own.
+            Failure::ClientLeft | Failure::NotNow => Self::End(None),
             Failure::Closed => Self::End(Some(SqlError::shutdown())),
         }
     }
@@ -353,7 +354,8 @@ impl<'a> Session<'a> {
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
         let trusted = if self.repeats { Duration::ZERO } else { TRUSTED_IDLE };
-        let patience = Patience { limits: &self.variables, start: self.started, trusted, unshared };
+        let waits = !self.needs_no_server(&statement.effect);
+        let patience = Patience { limits: &self.variables, start: self.started, trusted, unshared, waits };
         let backends = &self.shared.backends;
         let errors = &self.shared.registry.errors;
         let asker = Asker { client: &self.socket, entry: &self.registered.entry, errors };
@@ -367,7 +369,10 @@ impl<'a> Session<'a> {
             got => got,
         };
         self.entered |= lease.is_ok();
-        lease.map_err(Step::from)
+        lease.map_err(|failure| match (failure, &statement.effect) {
+            (Failure::NotNow, Effect::Set(setting)) => self.set_here(setting),
+            (failure, _) => Step::from(failure),
+        })
     }
     /// Parts with a connection that was retired, or that the server closed while the session kept it to no purpose but to have the
     /// next statement read there what the last one left. Such a statement is told of the loss, unless another connection will do.

@@ -24,6 +24,8 @@ pub enum Failure {
     Error(SqlError),
     /// The client has gone.
     ClientLeft,
+    /// It would have to be waited for.
+    NotNow,
     /// The daemon stops.
     Closed,
 }
@@ -39,6 +41,8 @@ pub struct Patience<'a> {
     pub trusted: Duration,
     /// A connection that others have used is reset first.
     pub unshared: bool,
+    /// It waits at all: otherwise it is [`Failure::NotNow`] where it would have to.
+    pub waits: bool,
 }
 
 /// For whom a connection is.
@@ -62,7 +66,7 @@ pub fn acquire<'b>(
     asker: Asker<'_>,
     patience: Patience<'_>,
 ) -> Result<Lease<'b>, Failure> {
-    let Patience { limits, start, trusted, unshared } = patience;
+    let Patience { limits, start, trusted, unshared, waits } = patience;
     let first = match kept {
         Some(lease) => Some(Ok(Offer::Ready(lease))),
         None if backends.is_awaited(hostgroup) => None,
@@ -86,6 +90,7 @@ pub fn acquire<'b>(
         start,
         trusted,
         unshared,
+        waits,
         deadline,
         waiter: None,
         unavailable: None,
@@ -103,6 +108,7 @@ struct Search<'a, 'b> {
     start: Instant,
     trusted: Duration,
     unshared: bool,
+    waits: bool,
     deadline: Instant,
     waiter: Option<Waiter>,
     /// Why there was no server when it looked last.
@@ -234,6 +240,9 @@ impl<'b> Search<'_, 'b> {
     /// Sleeps for `time`, until the deadline, or until woken; notices a client that leaves, and KILL.
     #[cold]
     fn pause(&self, time: Duration) -> Result<(), Failure> {
+        if !self.waits {
+            return Err(if self.backends.is_ending() { Failure::Closed } else { Failure::NotNow });
+        }
         let until = self.deadline.min(Instant::now() + time);
         let stream = self.asker.client.stream();
         let mut fds = vec![PollFd::new(stream, PollFlags::RDHUP)];

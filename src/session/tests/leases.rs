@@ -436,6 +436,7 @@ fn waiters_released_at_once_keep_to_max_connections() {
             let (entry, most, served) = (&registered.entry, &most, &served);
             let asker = Asker { client, entry, errors };
             let patience = Patience {
+                waits: true,
                 limits: variables,
                 start: Instant::now(),
                 trusted: Duration::ZERO,

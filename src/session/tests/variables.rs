@@ -14,6 +14,43 @@ fn the_default_schema_is_for_those_who_name_none() {
 }
 
 #[test]
+fn a_client_sets_itself_up_while_there_is_no_server() {
+    let world =
+        World::with(10, |variables| variables.connect_timeout_server_max = Duration::from_millis(300));
+    world.set_usable(false);
+    let mut client = Raw::new(&world);
+    for (sql, autocommit) in [("SET NAMES latin1", 2), ("SET autocommit=0", 0)] {
+        client.send_query(sql);
+        let ok = client.read();
+        assert!(ok[0] == 0 && ok[3] & 2 == autocommit, "{sql}: {ok:?}");
+    }
+    assert_eq!(world.total("Client_Connections_connected"), 1);
+    // Of these a server must say whether it knows them.
+    for sql in ["SET NAMES klingon", "SET sql_mode='ANSI'"] {
+        client.send_query(sql);
+        assert_eq!(client.read_error(), 9001, "{sql}");
+    }
+    world.set_usable(true);
+    client.send_query("SELECT ID");
+    client.read();
+    let texts = world.fake.control.texts();
+    assert_eq!(texts, ["SET NAMES latin1, autocommit='OFF'", "SELECT ID"]);
+}
+
+#[test]
+fn where_all_connections_are_in_use_set_names_waits_for_none() {
+    let world = World::with(1, |variables| variables.connect_timeout_server_max = Duration::from_millis(300));
+    let mut busy = world.client();
+    busy.query_drop("BEGIN").unwrap();
+    let mut client = world.client();
+    client.query_drop("SET NAMES utf8mb4").unwrap();
+    assert_eq!(refused(&mut client, "SELECT ID").0, 9001);
+    busy.query_drop("COMMIT").unwrap();
+    value(&mut client, "SELECT ID");
+    assert!(world.fake.control.texts().iter().any(|text| text.contains("NAMES utf8mb4")));
+}
+
+#[test]
 fn statements_are_held_back_where_no_rule_says() {
     let world = World::with(10, |variables| variables.default_query_delay = Duration::from_secs(3600));
     let mut victim = Raw::new(&world);
