@@ -2,6 +2,7 @@
 
 use super::identity::Identity;
 use super::peer::Peer;
+use super::processor::Processor;
 use super::profile::Profile;
 use super::statement_cache::StatementCache;
 use super::work::Work;
@@ -252,6 +253,8 @@ pub struct Connection<T> {
     pub schemas: u64,
     /// What it began with, and begins with again after a reset.
     pub init_connect: Option<Arc<str>>,
+    /// Where its packets arrive.
+    pub processor: Processor,
     /// The part others reach.
     pub shared: Arc<Shared>,
 }

@@ -320,11 +320,13 @@ impl<'a> Lease<'a> {
         self.connection.identity = identity;
     }
     /// Puts the connection back into the pool, which closes it if it or its server is out of use.
-    pub fn release(self, now: Instant, limits: &Variables) {
+    pub fn release(mut self, now: Instant, limits: &Variables) {
         // The next session would take for its answer what the server has said unasked. Dropped, the connection is closed.
         if self.connection.transport.channel.buffered() > 0 {
             return;
         }
+        let Connection { transport, processor, .. } = &mut *self.connection;
+        processor.follow(now, || transport.channel.stream().socket().processor());
         self.place.give_back(self.connection, now, limits);
     }
 }

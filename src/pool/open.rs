@@ -5,6 +5,7 @@ use super::identity::EVERY;
 use super::inner::Transport;
 use super::lease::{Blame, Lease, Place};
 use super::peer::Peer;
+use super::processor::Processor;
 use super::profile::{Profile, Want};
 use super::statement_cache::StatementCache;
 use super::variables;
@@ -143,6 +144,7 @@ impl<'a> Ticket<'a> {
             served: Served::default(),
             schemas,
             init_connect,
+            processor: Processor::default(),
             shared,
         };
         Ok(Lease::new(Box::new(connection), place))

@@ -2,6 +2,7 @@
 
 use super::identity::Identity;
 use super::names::{Names, Server};
+use super::processor::Processor;
 use super::server_pool::SlotId;
 use super::variables::{CHARACTER_SETS, OF_TEXTS, twin};
 use crate::quoting::{Characters, Quoting};
@@ -238,6 +239,8 @@ pub struct Want {
     pub ahead: Option<Arc<Profile>>,
     /// The slot the session used last. Its connection is preferred: the threads at both ends know each other's processor.
     pub last: Option<SlotId>,
+    /// Where its thread runs. A connection whose packets arrive there is preferred.
+    pub processor: Processor,
     /// Who asks: what that session may have left itself on a connection may stay there.
     pub session: u64,
 }

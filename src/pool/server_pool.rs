@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 /// Failures of one server are counted over this long before it is shunned.
 const FAILURE_WINDOW: Duration = Duration::from_secs(1);
+/// Among so many free connections one is looked for whose packets arrive on the right processor.
+const MOST_LOOKS: usize = 16;
 
 /// One use of a connection: by it the same connection can be had again, unless somebody else has used it since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +30,13 @@ pub(super) struct Idle<T> {
     pub(super) pinged: Option<Instant>,
     /// How it was used last.
     pub(super) last: SlotId,
+}
+
+impl<T> Idle<T> {
+    /// Whether its packets arrive on the wanted processor.
+    fn is_near(&self, want: &Want) -> bool {
+        self.connection.processor.is(want.processor)
+    }
 }
 
 /// Where a connection belongs.
@@ -123,12 +132,17 @@ impl<T> ServerPool<T> {
         }
         self.given_out(SlotId { place, number })
     }
-    /// Takes the free connection that is nearest to `want`; among equals the one its session used last, or the newest.
+    /// Takes the free connection that is nearest to `want`; among equals one whose packets arrive on the wanted processor, the one
+    /// its session used last, or the newest.
     #[inline]
     pub(super) fn take(&mut self, number: u64, want: &Want) -> Option<(SlotId, Idle<T>)> {
         let own =
-            want.last.filter(|last| self.idle_after(*last).is_some_and(|idle| lacks(idle, want) == Some(0)));
-        let place = own.map(|own| own.place).or_else(|| self.nearest(want))?;
+            want.last.and_then(|last| self.idle_after(last)).filter(|idle| lacks(idle, want) == Some(0));
+        let place = match own {
+            Some(own) if own.is_near(want) => Some(own),
+            own => self.near(want).or(own),
+        };
+        let place = place.map(|idle| idle.last.place).or_else(|| self.nearest(want))?;
         let idle = self.withdraw(place)?;
         Some((self.given_out(SlotId { place, number }), idle))
     }
@@ -151,6 +165,13 @@ impl<T> ServerPool<T> {
     }
     fn idle_after(&self, last: SlotId) -> Option<&Idle<T>> {
         self.idle(last.place).filter(|idle| idle.last == last)
+    }
+    /// The newest that lacks nothing and whose packets arrive on the wanted processor.
+    fn near(&self, want: &Want) -> Option<&Idle<T>> {
+        let fits = |idle: &&Idle<T>| {
+            idle.is_near(want) && idle.connection.touched.is_none() && lacks(idle, want) == Some(0)
+        };
+        self.at_rest().rev().take(MOST_LOOKS).find(fits)
     }
     #[inline(never)]
     fn nearest(&self, want: &Want) -> Option<u32> {

@@ -35,6 +35,7 @@ fn want(user: &str, schema: Option<&str>) -> Want {
         profile: Arc::new(Profile::login(schema, 45)),
         ahead: None,
         last: None,
+        processor: Processor::default(),
         session: 0,
     }
 }
@@ -78,6 +79,7 @@ impl Fixture {
                     served: Served::default(),
                     schemas: 0,
                     init_connect: None,
+                    processor: Processor::default(),
                     shared,
                 };
                 (slot, Box::new(connection))
@@ -131,6 +133,30 @@ fn a_session_gets_the_connection_that_it_used_last_if_another_fits_no_better() {
     pool.release(second);
     assert_eq!(pool.reuse(&want).1.transport, 1);
     assert_eq!(pool.reuse(&want).1.transport, 2, "its own is taken");
+}
+
+#[test]
+fn among_those_that_fit_one_is_preferred_whose_packets_arrive_where_the_session_runs() {
+    let mut pool = Fixture::new(10);
+    let mut here = want("a", Some("x"));
+    let elsewhere = want("a", Some("y"));
+    let on = |number| {
+        let mut processor = Processor::default();
+        processor.follow(Instant::now(), || Some(number));
+        processor
+    };
+    let open = [(&here, 1), (&here, 0), (&here, 0), (&elsewhere, 0), (&here, 1)].into_iter().zip(0..);
+    let open: Vec<_> = open
+        .map(|((want, processor), name)| {
+            let (slot, connection) = pool.open(want, name);
+            (slot, Box::new(Connection { processor: on(processor), ..*connection }))
+        })
+        .collect();
+    here.processor = on(0);
+    here.last = open.first().map(|(slot, _)| slot.id);
+    open.into_iter().for_each(|lease| pool.release(lease));
+    let order = [(); 5].map(|()| pool.reuse(&here).1.transport);
+    assert_eq!(order, [2, 1, 0, 4, 3], "near and the newest, near, its own, the newest, what must change");
 }
 
 #[test]

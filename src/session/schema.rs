@@ -4,7 +4,7 @@
 use super::Sessions;
 use crate::config::User;
 use crate::hostgroups::HostgroupId;
-use crate::pool::{Identity, Lease, Offer, Profile, TRUSTED_IDLE, Want};
+use crate::pool::{Identity, Lease, Offer, Processor, Profile, TRUSTED_IDLE, Want};
 use admin::Variables;
 use admin::variables::NO_SCHEMA;
 use parking_lot::Mutex;
@@ -62,6 +62,7 @@ pub fn first_want(user: &User, login: &Login, variables: &Variables) -> Want {
         profile: Arc::new(Profile::login(schema, login.collation)),
         ahead: None,
         last: None,
+        processor: Processor::default(),
         session: 0,
     }
 }

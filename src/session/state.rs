@@ -33,6 +33,7 @@ use super::wait::{Asker, Failure, Patience, acquire, readable_within};
 use crate::config::{Kept, User};
 use crate::hostgroups::HostgroupId;
 use crate::pool::{Lease, Peer, Profile, SlotId, TRUSTED_IDLE, Want};
+use rustix::thread::sched_getcpu;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -351,6 +352,7 @@ impl<'a> Session<'a> {
     }
     fn acquire(&mut self, statement: &Statement, unshared: bool) -> Result<Lease<'a>, Step> {
         let kept = self.take_kept();
+        self.want.processor.follow(self.started, || u32::try_from(sched_getcpu()).ok());
         let other = self.want_for(&statement.effect);
         let want = other.as_ref().unwrap_or(&self.want);
         let trusted = if self.repeats { Duration::ZERO } else { TRUSTED_IDLE };

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use pointsman::config::Config;
 use pointsman::dns::Dns;
 use pointsman::hostgroups::Endpoint;
-use pointsman::pool::{Backends, Identity, Lease, Offer, Profile, TRUSTED_IDLE, Ticket, Want};
+use pointsman::pool::{Backends, Identity, Lease, Offer, Processor, Profile, TRUSTED_IDLE, Ticket, Want};
 use pointsman::session::{CAPABILITIES, Sessions};
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -168,7 +168,7 @@ fn want() -> Want {
     let identity =
         Arc::new(Identity::new(USER, Secret::Clear(PASSWORD.to_owned()), CapabilityFlags::empty()));
     let profile = Arc::new(Profile::login(None, UTF8MB4_GENERAL_CI.into()));
-    Want { identity, profile, ahead: None, last: None, session: 0 }
+    Want { identity, profile, ahead: None, last: None, processor: Processor::default(), session: 0 }
 }
 
 fn options(capabilities: CapabilityFlags) -> ServerOptions {

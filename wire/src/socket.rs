@@ -153,6 +153,10 @@ impl Socket {
         self.settle(&limits);
         again
     }
+    /// The processor that its packets arrive on (SO_INCOMING_CPU); `None` where none has, as on a unix socket.
+    pub fn processor(&self) -> Option<u32> {
+        rustix::net::sockopt::socket_incoming_cpu(&self.0.stream).ok().filter(|number| *number != u32::MAX)
+    }
     /// Ends the connection, or one direction of it, under the thread that uses it.
     pub fn shutdown(&self, how: Shutdown) {
         // The peer may have gone first; then there is nothing left to end.

@@ -2,7 +2,7 @@ use super::*;
 use crate::bgd::tests::{BLUE, GREEN, Site, Table};
 use crate::hostgroups::{BgdStatus, ServerStatus};
 use crate::monitor::probe::Target;
-use crate::pool::{Identity, Offer, Profile, Want};
+use crate::pool::{Identity, Offer, Processor, Profile, Want};
 use crate::testing::{PATIENCE, logged};
 use admin::Value;
 use admin::rows::{ConfiguredStatus, ServerRow};
@@ -32,6 +32,7 @@ impl Site {
             profile: Arc::new(Profile::login(None, 45)),
             ahead: None,
             last: None,
+            processor: Processor::default(),
             session: 0,
         };
         let limits = self.effects.config.variables();

@@ -1,7 +1,7 @@
 //! Whose a connection is, and when it comes back.
 
 use super::*;
-use crate::pool::{Identity, Profile, Want};
+use crate::pool::{Identity, Processor, Profile, Want};
 use crate::session::registry::Registry;
 use crate::session::wait::{Asker, Patience, acquire};
 use std::sync::Barrier;
@@ -425,7 +425,14 @@ fn waiters_released_at_once_keep_to_max_connections() {
     let secret = wire::auth::Secret::Clear("app".to_owned());
     let identity = Identity::new("app", secret, wire::CapabilityFlags::empty());
     let profile = Arc::new(Profile::login(None, 45));
-    let want = Want { identity: Arc::new(identity), profile, ahead: None, last: None, session: 0 };
+    let want = Want {
+        identity: Arc::new(identity),
+        profile,
+        ahead: None,
+        last: None,
+        processor: Processor::default(),
+        session: 0,
+    };
     let variables =
         Variables { connect_timeout_server_max: Duration::from_secs(100), ..Variables::default() };
     let (most, served) = (AtomicUsize::new(0), AtomicUsize::new(0));
