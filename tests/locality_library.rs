@@ -56,6 +56,13 @@ fn the_near_server_answers_more(world: &mut World, near: &str, far: &str) {
     assert!((0.8..0.97).contains(&share), "{share}, not about 0.9");
 }
 
+/// Waits until the misbehaving library has noted something.
+fn noted(world: &World, what: &str) {
+    let journal = journal(world.proxy.datadir());
+    let noted = within(PATIENCE, || std::fs::read_to_string(&journal).is_ok_and(|text| text.contains(what)));
+    assert!(noted, "{what}: {}", world.proxy.log());
+}
+
 /// Ends the proxy, and returns its log and what has happened to the misbehaving library.
 fn end(world: World) -> (String, Vec<String>) {
     let journal = journal(world.proxy.datadir());
@@ -90,6 +97,7 @@ fn the_example_is_as_good_as_a_map_file() {
 fn answers_come_from_a_thread_of_the_librarys_and_the_end_is_orderly() {
     let mut world = World::new(|datadir| misbehaving(datadir, &[], "later"));
     the_near_server_answers_more(&mut world, "n", "f");
+    noted(&world, "answered from a thread");
     let (log, journal) = end(world);
     assert!(!log.contains("stays loaded"), "{log}");
     assert_eq!(
@@ -103,8 +111,7 @@ fn answers_come_from_a_thread_of_the_librarys_and_the_end_is_orderly() {
 fn questions_under_way_are_returned_at_the_end() {
     let mut world = World::new(|datadir| misbehaving(datadir, &[], "late-thread"));
     world.switch(true);
-    let journal = journal(world.proxy.datadir());
-    assert!(within(PATIENCE, || std::fs::read_to_string(&journal).unwrap().contains("request")));
+    noted(&world, "request");
     let (log, journal) = end(world);
     assert!(!log.contains("stays loaded"), "{log}");
     assert_eq!(journal[1..], ["request", "shut_down", "answered from a thread: 2", "destroy", "unloaded"]);
@@ -114,8 +121,7 @@ fn questions_under_way_are_returned_at_the_end() {
 fn a_library_that_keeps_questions_stays_loaded() {
     let mut world = World::new(|datadir| misbehaving(datadir, &[], "keep"));
     world.switch(true);
-    let journal = journal(world.proxy.datadir());
-    assert!(within(PATIENCE, || std::fs::read_to_string(&journal).unwrap().contains("request")));
+    noted(&world, "request");
     let pending = [
         place("", "pending", "", None),
         place(FAR, "pending", "", Some(1.0)),
@@ -132,8 +138,7 @@ fn a_library_that_keeps_questions_stays_loaded() {
 fn a_library_that_does_not_come_back_holds_nobody_up() {
     let mut world = World::new(|datadir| misbehaving(datadir, &[], "hang-in-request"));
     world.switch(true);
-    let journal = journal(world.proxy.datadir());
-    assert!(within(PATIENCE, || std::fs::read_to_string(&journal).unwrap().contains("request")));
+    noted(&world, "request");
     let share = world.share_of_near();
     assert!((0.35..0.65).contains(&share), "{share}, not about a half");
     world.switch(false);
