@@ -84,10 +84,8 @@ impl Session<'_> {
                 self.status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, value == "'ON'");
             }
         }
-        let default = setting.is_autocommit_on() && self.want.profile.get("autocommit").is_none();
-        if !default {
-            setting.apply(Arc::make_mut(&mut self.want.profile));
-        }
+        // Autocommit that is to be on, too: the server may be one on which it is off.
+        setting.apply(Arc::make_mut(&mut self.want.profile));
         if !self.is_mariadb() {
             self.unseen = Some(Complaints::Gone);
         }
