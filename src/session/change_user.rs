@@ -49,7 +49,8 @@ impl Session<'_> {
         // A user who vanished meanwhile has none.
         let mut session = session.ok_or(WireError::Closed)?;
         session.want.session = next_session(self.want.session);
-        *self = Self { refused_changes: self.refused_changes, ..session };
+        let hears_no_loss = self.hears_no_loss || session.hears_no_loss;
+        *self = Self { refused_changes: self.refused_changes, hears_no_loss, ..session };
         Ok(())
     }
     /// Goes on as the user before, after a refusal.

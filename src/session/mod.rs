@@ -72,6 +72,8 @@ use wire::{CapabilityFlags, SqlMode, WireError};
 
 /// Longest pause between the pieces of one packet.
 const PARTIAL: Duration = Duration::from_secs(30);
+/// The error of a client whose server is lost.
+const LOST: u16 = 2013;
 /// How long a client that is refused may go on sending before it is cut off.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -247,10 +249,17 @@ fn converse(
 #[inline(never)]
 fn conclude(client: &mut Channel, session: &Session<'_>, step: Step) -> Result<bool, WireError> {
     let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
-    match &step {
-        Step::Answer(answer) => answer.error().into_iter().for_each(|error| session.note_error(error)),
-        Step::End(Some(error)) => session.note_error(error),
-        _ => {}
+    let told = match &step {
+        Step::Answer(answer) => answer.error(),
+        Step::End(error) => error.as_ref(),
+        _ => None,
+    };
+    if let Some(error) = told {
+        session.note_error(error);
+        if error.code == LOST && session.hears_no_loss {
+            // As its server's connection ends, so it is told.
+            return Ok(false);
+        }
     }
     match step {
         Step::Answer(answer) => answer.write(reply)?,

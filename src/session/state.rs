@@ -47,6 +47,10 @@ use wire::{CapabilityFlags, Command, SqlError, SqlMode, StatusFlags, WireError};
 /// For how long a connection is kept for a client that may still read what its last statement left.
 const LINGER: Duration = Duration::from_secs(1);
 
+/// MariaDB's library in C makes 2027, "malformed packet", of the errors 2006 and 2013 that a server says: they are its own to
+/// find. Seen in version 3.3.20.
+const DEAF: &[u8] = b"libmariadb";
+
 /// What to do next for the client.
 pub enum Step {
     /// Write an answer of our own.
@@ -170,6 +174,8 @@ pub struct Session<'a> {
     pub(super) called_functions: bool,
     /// A connection was had in the session's schema.
     pub(super) entered: bool,
+    /// The client's library takes error 2013 from no server.
+    pub(super) hears_no_loss: bool,
     /// How often COM_CHANGE_USER was refused on the client's connection.
     pub(super) refused_changes: u8,
 }
@@ -225,6 +231,7 @@ impl<'a> Session<'a> {
             had_mariadb: None,
             called_functions: false,
             entered: false,
+            hears_no_loss: login.library().is_some_and(|name| name == DEAF),
             refused_changes: 0,
         })
     }

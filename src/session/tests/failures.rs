@@ -60,6 +60,21 @@ fn a_server_that_dies_before_it_answers_costs_the_statement_alone() {
 }
 
 #[test]
+fn a_library_that_takes_no_error_2013_is_told_by_the_end_of_its_connection() {
+    let world = World::new();
+    let none = CapabilityFlags::empty();
+    let mut other = Raw::made_with(&world, None, none, &[("_os", "x"), ("_client_name", "libmysql")]);
+    other.send_query("SELECT DIE");
+    assert_eq!(other.read_error(), 2013);
+    let mut client = Raw::made_with(&world, None, none, &[("_os", "x"), ("_client_name", "libmariadb")]);
+    client.send_query("FAIL");
+    assert_eq!(client.read_error(), 1064, "other errors are told");
+    client.send_query("SELECT DIE");
+    assert!(matches!(client.try_read(), Err(WireError::Closed)));
+    world.await_pool(0, 0);
+}
+
+#[test]
 fn a_server_that_dies_behind_a_file_of_the_client_costs_the_statement_alone() {
     let world = World::new();
     let mut client = world.client();

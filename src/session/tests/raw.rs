@@ -16,6 +16,14 @@ impl Raw {
         Self::with(world, None, CapabilityFlags::empty())
     }
     pub fn with(world: &World, schema: Option<&str>, capabilities: CapabilityFlags) -> Self {
+        Self::made_with(world, schema, capabilities, &[])
+    }
+    pub fn made_with(
+        world: &World,
+        schema: Option<&str>,
+        capabilities: CapabilityFlags,
+        attributes: &[(&str, &str)],
+    ) -> Self {
         let options = ConnectOptions {
             address: world.address,
             tls: None,
@@ -25,7 +33,7 @@ impl Raw {
             database: schema,
             capabilities,
             collation: 45,
-            attributes: &[],
+            attributes,
             deadline: Instant::now() + LIMIT,
         };
         let client = Backend::connect(&options).unwrap();

@@ -7,6 +7,7 @@ mod verdict;
 
 use crate::auth::{Accounts, AuthPlugin, NONCE, Secret};
 use crate::channel::Channel;
+use crate::packet::Fields;
 use crate::socket::Socket;
 use crate::{CapabilityFlags, WireError};
 use exchange::Exchange;
@@ -89,6 +90,19 @@ pub struct Login {
     pub attributes: Vec<u8>,
     /// The challenge in the greeting, for a change of user.
     pub nonce: [u8; NONCE],
+}
+
+impl Login {
+    /// The library that the client is made with, as it names itself among its attributes.
+    pub fn library(&self) -> Option<&[u8]> {
+        let mut fields = Fields::new(&self.attributes);
+        while let (Ok(name), Ok(value)) = (fields.lenenc_bytes(), fields.lenenc_bytes()) {
+            if name == b"_client_name" {
+                return Some(value);
+            }
+        }
+        None
+    }
 }
 
 /// Performs a login and sends its OK. On refusal the ERR packet is sent first: what `Accounts::admit` says, 1045 or 1231,

@@ -182,6 +182,11 @@ mod tests {
         let login = parsed.into_login(Secret::Empty, [0; NONCE]);
         assert_eq!(login.database.as_deref(), Some("shop"));
         assert_eq!(login.attributes, b"\x02os\x02vm");
+        assert_eq!(login.library(), None);
+        let named = Login { attributes: b"\x02os\x02vm\x0c_client_name\x03lib".to_vec(), ..login };
+        assert_eq!(named.library(), Some(&b"lib"[..]));
+        let cut = Login { attributes: b"\x0c_client_name\x09lib".to_vec(), ..named };
+        assert_eq!(cut.library(), None);
     }
 
     #[test]
