@@ -144,6 +144,10 @@ static void request(void *instance, const pointsman_locality_lease *leases, size
     if (is("hang-in-request")) {
         pause_ms(3600000);
     }
+    if (is("slow")) {
+        pause_ms(300);
+        note("slow, but here");
+    }
     if (is("later")) {
         keep(leases, count);
         start_thread();

@@ -125,7 +125,9 @@ impl Provider for Library {
         // Ended, or stuck: dropped leases are answered.
         let Some(mut instance) = self.state.lock().take() else { return };
         let handles: Vec<_> = leases.into_iter().filter_map(ffi::lend).collect();
-        instance.request(&handles);
+        if !handles.is_empty() {
+            instance.request(&handles);
+        }
         self.put_back(instance);
     }
     fn shut_down(&self) {

@@ -101,6 +101,18 @@ fn nothing_is_asked_after_the_end() {
 }
 
 #[test]
+fn it_is_not_told_to_end_while_it_is_asked() {
+    let site = Arc::new(Site::new("slow", LONG));
+    let asking = Arc::clone(&site);
+    let asked = std::thread::spawn(move || asking.ask());
+    eventually("it is asked", || site.journal().len() == 2);
+    site.close();
+    asked.join().unwrap();
+    assert!(site.inbox.drain(Instant::now()));
+    assert_eq!(site.journal(), ["create", "request", "slow, but here", "shut_down"]);
+}
+
+#[test]
 fn a_thread_of_the_librarys_answers_later() {
     let site = Site::new("later", LONG);
     site.ask();
