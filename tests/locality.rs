@@ -10,7 +10,7 @@ mod support;
 #[path = "support/pair.rs"]
 mod pair;
 
-#[allow(missing_docs, reason = "shared with another program of tests")]
+#[allow(dead_code, missing_docs, reason = "shared with programs that use other parts of it")]
 #[path = "support/zones.rs"]
 mod zones;
 

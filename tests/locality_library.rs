@@ -47,13 +47,11 @@ fn known(near: &str, far: &str) -> [zones::Place; 3] {
     ]
 }
 
-/// Switches it on and counts who answers.
-fn the_near_server_answers_more(world: &mut World, near: &str, far: &str) {
+/// Switches it on and waits until all places are known.
+fn switch_on(world: &mut World, near: &str, far: &str) {
     world.switch(true);
     let expected = known(near, far);
     assert!(within(PATIENCE, || world.places() == expected), "{:?}\n{}", world.places(), world.proxy.log());
-    let share = world.share_of_near();
-    assert!((0.8..0.97).contains(&share), "{share}, not about 0.9");
 }
 
 /// Waits until the misbehaving library has noted something.
@@ -84,7 +82,9 @@ fn the_example_is_as_good_as_a_map_file() {
     });
     let share = world.share_of_near();
     assert!((0.35..0.65).contains(&share), "{share}, not about a half");
-    the_near_server_answers_more(&mut world, "a", "b");
+    switch_on(&mut world, "a", "b");
+    let share = world.share_of_near();
+    assert!((0.8..0.97).contains(&share), "{share}, not about 0.9");
     world.switch(false);
     let share = world.share_of_near();
     assert!((0.35..0.65).contains(&share), "{share}, not about a half");
@@ -95,8 +95,8 @@ fn the_example_is_as_good_as_a_map_file() {
 
 #[test]
 fn answers_come_from_a_thread_of_the_librarys_and_the_end_is_orderly() {
-    let mut world = World::new(|datadir| misbehaving(datadir, &[], "later"));
-    the_near_server_answers_more(&mut world, "n", "f");
+    let mut world = World::without_servers(|datadir| misbehaving(datadir, &[], "later"));
+    switch_on(&mut world, "n", "f");
     noted(&world, "answered from a thread");
     let (log, journal) = end(world);
     assert!(!log.contains("stays loaded"), "{log}");
@@ -109,7 +109,7 @@ fn answers_come_from_a_thread_of_the_librarys_and_the_end_is_orderly() {
 
 #[test]
 fn questions_under_way_are_returned_at_the_end() {
-    let mut world = World::new(|datadir| misbehaving(datadir, &[], "late-thread"));
+    let mut world = World::without_servers(|datadir| misbehaving(datadir, &[], "late-thread"));
     world.switch(true);
     noted(&world, "request");
     let (log, journal) = end(world);
@@ -119,7 +119,7 @@ fn questions_under_way_are_returned_at_the_end() {
 
 #[test]
 fn a_library_that_keeps_questions_stays_loaded() {
-    let mut world = World::new(|datadir| misbehaving(datadir, &[], "keep"));
+    let mut world = World::without_servers(|datadir| misbehaving(datadir, &[], "keep"));
     world.switch(true);
     noted(&world, "request");
     let pending = [
@@ -149,7 +149,7 @@ fn a_library_that_does_not_come_back_holds_nobody_up() {
 
 #[test]
 fn mistakes_of_a_library_are_told() {
-    let mut world = World::new(|datadir| misbehaving(datadir, &[], "no-region"));
+    let mut world = World::without_servers(|datadir| misbehaving(datadir, &[], "no-region"));
     world.switch(true);
     let wrong = "SELECT DISTINCT state, last_error FROM stats_mysql_aws_locality";
     let mut states = || world.admin.query::<(String, String), _>(wrong).unwrap();
@@ -162,12 +162,11 @@ fn mistakes_of_a_library_are_told() {
 
 #[test]
 fn the_table_is_there_only_if_the_library_wants_it() {
-    let mut world = World::new(|datadir| misbehaving(datadir, &["-DFLAGS=0"], "well"));
+    let mut world = World::without_servers(|datadir| misbehaving(datadir, &["-DFLAGS=0"], "well"));
     world.switch(true);
     let error = world.admin.query_drop("SELECT * FROM stats_mysql_aws_locality").unwrap_err().to_string();
     assert!(error.contains("no such table"), "{error}");
-    let share = || world.share_of_near();
-    assert!(within(PATIENCE, || (0.8..0.97).contains(&share())), "{}", share());
+    noted(&world, "request");
 }
 
 /// Starts a daemon that is not to start.

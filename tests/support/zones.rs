@@ -21,7 +21,7 @@ pub fn place(host: &str, state: &str, zone: &str, multiplier: Option<f64>) -> Pl
 pub struct World {
     pub proxy: Daemon,
     pub admin: Conn,
-    _servers: [Daemon; 2],
+    _servers: Vec<Daemon>,
 }
 
 impl World {
@@ -33,6 +33,15 @@ impl World {
             sqlite.query_drop("CREATE TABLE who (name TEXT)").unwrap();
             sqlite.query_drop(format!("INSERT INTO who VALUES ('{name}')")).unwrap();
         }
+        let ports = servers.each_ref().map(|server| server.port_of("sqliteserver").unwrap());
+        let Self { proxy, admin, .. } = Self::with_ports(ports, arguments);
+        Self { proxy, admin, _servers: servers.into() }
+    }
+    /// The proxy alone: nobody listens where its servers should be.
+    pub fn without_servers(arguments: impl FnOnce(&Path) -> Vec<String>) -> Self {
+        Self::with_ports([1, 1], arguments)
+    }
+    fn with_ports(ports: [u16; 2], arguments: impl FnOnce(&Path) -> Vec<String>) -> Self {
         let datadir = tempfile::tempdir().unwrap();
         let hosts = datadir.path().join("hosts");
         std::fs::write(&hosts, format!("127.0.0.1 {NEAR} {FAR}\n")).unwrap();
@@ -40,7 +49,6 @@ impl World {
         let mut arguments = vec!["--no-monitor", "--hosts-file", hosts.to_str().unwrap()];
         arguments.extend(provider.iter().map(String::as_str));
         let proxy = Daemon::start_in(datadir, program(), &arguments);
-        let ports = servers.each_ref().map(|server| server.port_of("sqliteserver").unwrap());
         let admin = configure(
             &proxy,
             &[
@@ -56,7 +64,7 @@ impl World {
                 "LOAD MYSQL SERVERS TO RUNTIME",
             ],
         );
-        Self { proxy, admin, _servers: servers }
+        Self { proxy, admin, _servers: Vec::new() }
     }
     pub fn switch(&mut self, on: bool) {
         self.admin.query_drop(format!("SET mysql-aws_locality_awareness={on}")).unwrap();
