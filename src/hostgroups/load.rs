@@ -59,7 +59,7 @@ impl Hostgroups {
             }
         }
         let groups = &self.groups;
-        self.latencies.retain(|endpoint, _| groups.values().any(|group| group.contains_key(endpoint)));
+        self.latencies.retain(|endpoint, _| groups.values().any(|group| group.get(endpoint).is_some()));
     }
 
     fn load_replication(&mut self, config: &ServersConfig, ignored: &mut Vec<String>) {

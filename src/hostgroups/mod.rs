@@ -1,6 +1,7 @@
 //! Servers in hostgroups: status, placement and selection. Pure: no IO, no clock, no lock of its own.
 
 mod discovery;
+mod group;
 mod health;
 mod load;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use group::Group;
 pub use policy::Policy;
 pub use select::{Recovery, Unavailable, shun_time};
 pub use status::{BgdStatus, ServerStatus};
@@ -45,7 +47,13 @@ impl Endpoint {
     pub fn new(host: &str, port: u16) -> Self {
         Self { host: Arc::from(host.trim()), port }
     }
+    /// Whether one is a clone of the other, which is sooner said than whether they are equal.
+    #[inline]
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.host, &other.host) && self.port == other.port
+    }
 }
+
 impl Ord for Endpoint {
     /// By host, then port. Most are compared with a clone of their own.
     fn cmp(&self, other: &Self) -> Ordering {
@@ -114,7 +122,7 @@ pub struct Deployment {
 /// All hostgroups. Shared as [`crate::pool::Backends`], which holds the lock.
 #[derive(Debug, Default)]
 pub struct Hostgroups {
-    groups: BTreeMap<HostgroupId, BTreeMap<Endpoint, Server>>,
+    groups: BTreeMap<HostgroupId, Group>,
     /// Attributes that mysql_servers gives an endpoint in a hostgroup, so that one that leaves and returns has its own
     /// again rather than those of the hostgroup it was in meanwhile.
     configured: BTreeMap<(HostgroupId, Endpoint), ServerRow>,
@@ -133,6 +141,8 @@ pub struct Hostgroups {
     ssl_params: BTreeMap<(Endpoint, String), ServerSslParamsRow>,
     generation: u64,
     loads: u64,
+    /// Lent to each choice, so that none allocates.
+    sums: Vec<u64>,
 }
 
 impl Hostgroups {
@@ -150,7 +160,7 @@ impl Hostgroups {
     }
     /// Members of one hostgroup.
     pub fn members(&self, hostgroup: HostgroupId) -> impl Iterator<Item = (&Endpoint, &Server)> {
-        self.groups.get(&hostgroup).into_iter().flatten()
+        self.groups.get(&hostgroup).into_iter().flat_map(Group::iter)
     }
     /// Servers that mysql_servers gives a hostgroup, OFFLINE_HARD ones left out, wherever they are placed now.
     pub fn configured(&self, hostgroup: HostgroupId) -> impl Iterator<Item = (&Endpoint, &ServerRow)> {

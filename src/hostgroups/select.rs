@@ -1,9 +1,9 @@
 //! Choosing a server, and keeping those that fail out of the choice.
 
+use super::group::Group;
 use super::{Endpoint, HostgroupId, Hostgroups, Server, ServerStatus};
 use crate::locality::Factors;
 use admin::rows::ServerRow;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Why no server could be chosen.
@@ -35,54 +35,6 @@ pub struct Recovery {
 /// Where no other server is left, one that rests is tried once in each such part of its rest.
 const DESPERATE: u32 = 10;
 
-/// What a hostgroup has to choose from.
-#[derive(Default)]
-struct Tally<'a> {
-    /// Weights of those that have room, together.
-    weights: u64,
-    /// The last of those, and the weights before it.
-    last: Option<(&'a Endpoint, &'a ServerRow, u64)>,
-    usable: bool,
-    weightless: bool,
-    slow: bool,
-}
-
-impl<'a> Tally<'a> {
-    fn of(
-        group: impl IntoIterator<Item = (&'a Endpoint, &'a Server)>,
-        factors: &Factors<'_>,
-        in_use: impl Fn(&Endpoint) -> usize,
-    ) -> Self {
-        let mut tally = Self::default();
-        for (endpoint, server) in group {
-            if server.status != ServerStatus::Online {
-                continue;
-            }
-            if server.slow {
-                tally.slow = true;
-                continue;
-            }
-            tally.usable |= server.row.weight > 0;
-            tally.weightless |= server.row.weight == 0;
-            let weight = room(endpoint, server, factors, &in_use);
-            if weight > 0 {
-                tally.last = Some((endpoint, &server.row, tally.weights));
-                tally.weights += weight;
-            }
-        }
-        tally
-    }
-    /// Why nobody of it can be chosen.
-    fn refusal(&self) -> Unavailable {
-        match self {
-            Self { usable: true, .. } => Unavailable::Full,
-            Self { weightless: true, .. } => Unavailable::Weightless,
-            Self { slow: true, .. } => Unavailable::Slow,
-            _ => Unavailable::NoServer,
-        }
-    }
-}
-
 impl Hostgroups {
     /// Chooses a server of a hostgroup for one more connection or statement: ONLINE (one that failures have shunned becomes ONLINE
     /// as `recovery` says), not slow, below max_connections by `in_use`, weighted by `weight` times its factor with `random`; weight 0 never.
@@ -91,62 +43,77 @@ impl Hostgroups {
         hostgroup: HostgroupId,
         now: Instant,
         random: u64,
-        factors: &Factors<'_>,
+        factors: Factors<'_>,
         in_use: impl Fn(&Endpoint) -> usize,
         recovery: impl Fn() -> Recovery,
     ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
-        // Most hostgroups have one server, and that serves.
-        let serves = |(endpoint, server): &(&Endpoint, &Server)| {
-            server.status == ServerStatus::Online && !server.slow && has_room(endpoint, server, &in_use)
-        };
-        let only = |group| only(group).filter(serves);
-        let permits = self.policies.get(&hostgroup).is_none_or(|policy| policy.max_online > 0);
-        if permits && self.groups.get(&hostgroup).and_then(only).is_some() {
-            let found = self.groups.get(&hostgroup).and_then(BTreeMap::first_key_value);
-            return found.map(|(endpoint, server)| (endpoint, &server.row)).ok_or(Unavailable::NoServer);
+        let (mut weight, resting) = self.weigh(hostgroup, factors, &in_use);
+        if resting {
+            let recovery = recovery();
+            self.recover(hostgroup, now, recovery);
+            (weight, _) = self.weigh(hostgroup, factors, &in_use);
+            if self.quick(hostgroup).all(|server| server.row.weight == 0)
+                && let Some(endpoint) = self.to_try(hostgroup, now, recovery.pause / DESPERATE, &in_use)
+            {
+                return self.attempt(hostgroup, &endpoint, now).ok_or(Unavailable::NoServer);
+            }
         }
-        self.select_among(hostgroup, now, random, factors, in_use, recovery)
+        if self.is_crowded(hostgroup) {
+            return Err(Unavailable::Crowded);
+        }
+        if weight == 0 {
+            return Err(self.refusal(hostgroup));
+        }
+        let at = random % weight;
+        let place = self.sums.partition_point(|sum| *sum <= at);
+        let chosen = self.groups.get(&hostgroup).and_then(|group| group.at(place));
+        chosen.map(|(endpoint, server)| (endpoint, &server.row)).ok_or(Unavailable::NoServer)
     }
-    #[inline(never)]
-    fn select_among(
+    /// What the servers weigh together that can be chosen, and whether failures keep any out. Leaves in `sums` what each server and
+    /// those before it weigh.
+    fn weigh(
         &mut self,
         hostgroup: HostgroupId,
-        now: Instant,
-        random: u64,
-        factors: &Factors<'_>,
+        mut factors: Factors<'_>,
         in_use: impl Fn(&Endpoint) -> usize,
-        recovery: impl Fn() -> Recovery,
-    ) -> Result<(&Endpoint, &ServerRow), Unavailable> {
-        if self.members(hostgroup).any(|(_, server)| server.shunned_since.is_some())
-            && let Some(endpoint) = self.look_after_resting(hostgroup, now, factors, &in_use, recovery())
-        {
-            return self.attempt(hostgroup, &endpoint, now).ok_or(Unavailable::NoServer);
-        }
-        let group = self.groups.get(&hostgroup).ok_or(Unavailable::NoServer)?;
-        if let Some(policy) = self.policies.get(&hostgroup) {
-            let online = group.values().filter(|server| server.status == ServerStatus::Online).count();
-            if online > policy.max_online {
-                return Err(Unavailable::Crowded);
+    ) -> (u64, bool) {
+        let (mut weight, mut resting) = (0, false);
+        self.sums.clear();
+        for (endpoint, server) in self.groups.get(&hostgroup).into_iter().flat_map(Group::iter) {
+            if server.status != ServerStatus::Online {
+                resting |= server.shunned_since.is_some();
+            } else if !server.slow && has_room(endpoint, server, &in_use) {
+                weight += factors.effective(endpoint, server.row.weight);
             }
+            self.sums.push(weight);
         }
-        let tally = Tally::of(group, factors, &in_use);
-        let Some((endpoint, row, weights_before)) = tally.last else { return Err(tally.refusal()) };
-        // No other has room.
-        if weights_before == 0 {
-            return Ok((endpoint, row));
+        (weight, resting)
+    }
+    fn online(&self, hostgroup: HostgroupId) -> impl Iterator<Item = &Server> {
+        self.members(hostgroup)
+            .map(|(_, server)| server)
+            .filter(|server| server.status == ServerStatus::Online)
+    }
+    fn quick(&self, hostgroup: HostgroupId) -> impl Iterator<Item = &Server> {
+        self.online(hostgroup).filter(|server| !server.slow)
+    }
+    fn is_crowded(&self, hostgroup: HostgroupId) -> bool {
+        let Some(policy) = self.policies.get(&hostgroup) else { return false };
+        // Seldom are there so many at all.
+        self.sums.len() > policy.max_online && self.online(hostgroup).count() > policy.max_online
+    }
+    /// Why nobody can be chosen.
+    #[cold]
+    fn refusal(&self, hostgroup: HostgroupId) -> Unavailable {
+        if self.quick(hostgroup).any(|server| server.row.weight > 0) {
+            Unavailable::Full
+        } else if self.quick(hostgroup).next().is_some() {
+            Unavailable::Weightless
+        } else if self.online(hostgroup).next().is_some() {
+            Unavailable::Slow
+        } else {
+            Unavailable::NoServer
         }
-        let mut left = random % tally.weights;
-        for (endpoint, server) in group {
-            if server.status != ServerStatus::Online || server.slow {
-                continue;
-            }
-            let weight = room(endpoint, server, factors, &in_use);
-            if left < weight {
-                return Ok((endpoint, &server.row));
-            }
-            left -= weight;
-        }
-        Err(Unavailable::NoServer)
     }
     /// Whether new statements may use a server: ONLINE.
     pub fn usable(&self, hostgroup: HostgroupId, endpoint: &Endpoint) -> bool {
@@ -177,21 +144,6 @@ impl Hostgroups {
             self.bring_back(hostgroup, endpoint, everywhere);
         }
         rests
-    }
-    /// Brings back who has rested. Returns the server to try nevertheless, if nobody else is there.
-    fn look_after_resting(
-        &mut self,
-        hostgroup: HostgroupId,
-        now: Instant,
-        factors: &Factors<'_>,
-        in_use: impl Fn(&Endpoint) -> usize,
-        recovery: Recovery,
-    ) -> Option<Endpoint> {
-        self.recover(hostgroup, now, recovery);
-        if Tally::of(self.members(hostgroup), factors, &in_use).usable {
-            return None;
-        }
-        self.to_try(hostgroup, now, recovery.pause / DESPERATE, &in_use)
     }
     /// Brings back the servers of a hostgroup that failures have shunned and that have rested for `recovery.pause`.
     fn recover(&mut self, hostgroup: HostgroupId, now: Instant, recovery: Recovery) {
@@ -235,7 +187,8 @@ impl Hostgroups {
         now: Instant,
     ) -> Option<(&Endpoint, &ServerRow)> {
         self.server_mut(hostgroup, endpoint)?.tried = Some(now);
-        self.groups.get(&hostgroup)?.get_key_value(endpoint).map(|(endpoint, server)| (endpoint, &server.row))
+        let found = self.members(hostgroup).find(|(at, _)| *at == endpoint);
+        found.map(|(endpoint, server)| (endpoint, &server.row))
     }
 }
 
@@ -243,21 +196,6 @@ impl Hostgroups {
 pub fn shun_time(recovery: Duration, connect_max: Duration) -> Duration {
     const SECOND: Duration = Duration::from_secs(1);
     recovery.min(connect_max.saturating_sub(SECOND)).max(SECOND)
-}
-
-/// The one server of a hostgroup that has no other.
-fn only(group: &BTreeMap<Endpoint, Server>) -> Option<(&Endpoint, &Server)> {
-    group.first_key_value().filter(|_| group.len() == 1)
-}
-
-/// A server's weight for this choice, or 0 where it holds as many connections as it may.
-fn room(
-    endpoint: &Endpoint,
-    server: &Server,
-    factors: &Factors<'_>,
-    in_use: impl Fn(&Endpoint) -> usize,
-) -> u64 {
-    if has_room(endpoint, server, in_use) { factors.effective(endpoint, server.row.weight) } else { 0 }
 }
 
 /// Whether a server may be chosen at all: its weight is not 0, and it holds fewer connections than it may.

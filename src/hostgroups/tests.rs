@@ -5,6 +5,7 @@ use crate::testing::{pair, server as row};
 use ServerStatus::*;
 use admin::Value;
 use admin::rows::{ConfiguredStatus, HostgroupAttributesRow, ServerSslParamsRow, ServersConfig};
+use proptest::prelude::*;
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -86,7 +87,7 @@ fn load_takes_configured_statuses() {
         assert_eq!(status(&hostgroups, 1, "a"), expected);
         assert!(
             hostgroups
-                .select(1, Instant::now() + Duration::from_secs(99), 0, &Factors::default(), |_| 0, rest)
+                .select(1, Instant::now() + Duration::from_secs(99), 0, Factors::default(), |_| 0, rest)
                 .is_err()
                 || configured == ConfiguredStatus::Online,
             "a configured {configured:?} recovers by itself"
@@ -157,7 +158,7 @@ fn selection_follows_weight_and_room() {
                 1,
                 now,
                 random,
-                &Factors::default(),
+                Factors::default(),
                 |endpoint| if full.contains(&&*endpoint.host) { 1000 } else { 0 },
                 rest,
             )
@@ -167,7 +168,7 @@ fn selection_follows_weight_and_room() {
     assert_eq!(hosts, ["a", "c", "c", "c"]);
     assert_eq!(chosen(u64::MAX, &["c"]).unwrap(), "a");
     assert_eq!(chosen(0, &["a", "c"]), Err(Unavailable::Full));
-    let refused = |servers| loaded(servers).select(1, now, 7, &Factors::default(), |_| 0, rest).map(|_| ());
+    let refused = |servers| loaded(servers).select(1, now, 7, Factors::default(), |_| 0, rest).map(|_| ());
     assert_eq!(refused(vec![]), Err(Unavailable::NoServer));
     assert_eq!(refused(vec![weighted("b", 0), weighted("x", 0)]), Err(Unavailable::Weightless));
 }
@@ -182,7 +183,7 @@ fn failed_servers_recover_in_time() {
     assert!(!hostgroups.usable(1, &at("a")));
     let mut select = |hostgroup, at| {
         let chosen =
-            hostgroups.select(hostgroup, at, 0, &Factors::default(), |_| 0, rest).unwrap().0.host.to_string();
+            hostgroups.select(hostgroup, at, 0, Factors::default(), |_| 0, rest).unwrap().0.host.to_string();
         (chosen, status(&hostgroups, 1, "a"), status(&hostgroups, 2, "a"))
     };
     assert_eq!(select(1, now + 9 * SECOND), ("b".into(), Some(Shunned), Some(Shunned)));
@@ -190,7 +191,7 @@ fn failed_servers_recover_in_time() {
     assert_eq!(select(2, now + 10 * SECOND), ("a".into(), Some(Online), Some(Online)));
     hostgroups.shun_failed(&at("a"), now);
     let everywhere = || Recovery { everywhere: true, ..rest() };
-    assert!(hostgroups.select(1, now + 10 * SECOND, 0, &Factors::default(), |_| 0, everywhere).is_ok());
+    assert!(hostgroups.select(1, now + 10 * SECOND, 0, Factors::default(), |_| 0, everywhere).is_ok());
     assert_eq!(status(&hostgroups, 2, "a"), Some(Online));
 }
 
@@ -203,7 +204,7 @@ fn where_no_server_is_left_those_that_rest_are_tried_in_turn() {
     hostgroups.shun_failed(&at("b"), now + SECOND / 10);
     let select = |hostgroups: &mut Hostgroups, at| {
         hostgroups
-            .select(1, at, 0, &Factors::default(), |_| 0, rest)
+            .select(1, at, 0, Factors::default(), |_| 0, rest)
             .map(|(endpoint, _)| endpoint.host.to_string())
     };
     assert_eq!(select(&mut hostgroups, now + SECOND / 2), Err(Unavailable::Weightless));
@@ -225,7 +226,7 @@ fn who_is_shunned_by_a_switchover_does_not_come_back_by_itself() {
     let mut hostgroups = loaded(vec![row(1, "a")]);
     hostgroups.shun_aws_bgd(1, &at("a"));
     hostgroups.shun_failed(&at("a"), Instant::now());
-    let refused = hostgroups.select(1, Instant::now() + 99 * SECOND, 0, &Factors::default(), |_| 0, rest);
+    let refused = hostgroups.select(1, Instant::now() + 99 * SECOND, 0, Factors::default(), |_| 0, rest);
     assert_eq!(refused, Err(Unavailable::NoServer));
 }
 
@@ -239,7 +240,7 @@ fn a_switchover_keeps_out_who_would_come_back_by_himself() {
     assert!(hostgroups.shun_aws_bgd(1, &at("failed")) && hostgroups.shun_aws_bgd(2, &at("late")));
     assert!(!hostgroups.shun_aws_bgd(1, &at("configured")));
     hostgroups.apply_lag(&at("late"), Some(0), 1);
-    assert!(hostgroups.select(1, Instant::now() + 99 * SECOND, 0, &Factors::default(), |_| 0, rest).is_err());
+    assert!(hostgroups.select(1, Instant::now() + 99 * SECOND, 0, Factors::default(), |_| 0, rest).is_err());
     let statuses = |hostgroups: &Hostgroups| {
         [(1, "failed"), (2, "late"), (1, "configured")]
             .map(|(id, host)| status(hostgroups, id, host).unwrap())
@@ -262,8 +263,8 @@ fn pings_that_are_not_answered_shun_what_is_in_use() {
     assert_eq!(hostgroups.shun_unresponsive(&at("a"), now + SECOND), (vec![1, 5], false));
     let statuses: Vec<_> = (1..=5).map(|id| status(&hostgroups, id, "a").unwrap()).collect();
     assert_eq!(statuses, [Shunned, Shunned, OfflineSoft, ShunnedAwsBgd, Shunned]);
-    assert!(hostgroups.select(1, now + SECOND, 0, &Factors::default(), |_| 0, rest).is_err());
-    assert!(hostgroups.select(1, now + 2 * SECOND, 0, &Factors::default(), |_| 0, rest).is_ok());
+    assert!(hostgroups.select(1, now + SECOND, 0, Factors::default(), |_| 0, rest).is_err());
+    assert!(hostgroups.select(1, now + 2 * SECOND, 0, Factors::default(), |_| 0, rest).is_ok());
 }
 
 #[test]
@@ -287,7 +288,7 @@ fn choices_follow_weights_times_factors() {
         for _ in 0..CHOICES {
             let factors = snapshot.of(1);
             let (endpoint, _) =
-                hostgroups.select(1, Instant::now(), random.u64(..), &factors, |_| 0, rest).unwrap();
+                hostgroups.select(1, Instant::now(), random.u64(..), factors, |_| 0, rest).unwrap();
             *chosen.entry(endpoint.host.clone()).or_default() += 1;
         }
         for (host, weight) in ["a", "b", "c", "d", "e"].into_iter().zip(weights) {
@@ -295,6 +296,72 @@ fn choices_follow_weights_times_factors() {
             let expected = f64::from(weight) / f64::from(weights.iter().sum::<u32>());
             assert!((share - expected).abs() < 0.01, "{host}: {share}, not {expected}");
         }
+    }
+}
+
+/// A server of a hostgroup to choose from.
+#[derive(Debug, Clone)]
+struct Candidate {
+    status: ServerStatus,
+    slow: bool,
+    full: bool,
+    weight: u32,
+    factor: Option<f64>,
+}
+
+fn candidate() -> impl Strategy<Value = Candidate> {
+    let status =
+        prop_oneof![6 => Just(Online), 1 => Just(Shunned), 1 => Just(OfflineSoft), 1 => Just(OfflineHard)];
+    let factor = prop_oneof![Just(None), (1.0..10.0).prop_map(Some)];
+    let rarely = || prop::bool::weighted(0.2);
+    (status, rarely(), rarely(), 0..4_u32, factor)
+        .prop_map(|(status, slow, full, weight, factor)| Candidate { status, slow, full, weight, factor })
+}
+
+/// What is chosen, said as plainly as can be: the part that `random` falls into of all that weigh, one after the other.
+fn reference(candidates: &[Candidate], random: u64) -> Result<usize, Unavailable> {
+    let online = candidates.iter().enumerate().filter(|(_, each)| each.status == Online);
+    let quick: Vec<_> = online.clone().filter(|(_, each)| !each.slow).collect();
+    let weighs = |each: &Candidate| (f64::from(each.weight) * each.factor.unwrap_or(1.0)).trunc() as usize;
+    let parts = quick.iter().filter(|(_, each)| !each.full);
+    let parts: Vec<usize> = parts.flat_map(|(at, each)| vec![*at; weighs(each)]).collect();
+    let Some(part) = random.checked_rem(parts.len() as u64) else {
+        return Err(
+            match (quick.iter().any(|(_, each)| each.weight > 0), quick.is_empty(), online.count()) {
+                (true, _, _) => Unavailable::Full,
+                (false, false, _) => Unavailable::Weightless,
+                (false, true, 0) => Unavailable::NoServer,
+                (false, true, _) => Unavailable::Slow,
+            },
+        );
+    };
+    Ok(parts[part as usize])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn choices_are_those_of_the_reference(
+        candidates in prop::collection::vec(candidate(), 0..20),
+        random: u64,
+    ) {
+        let host = |number: usize| format!("server-{number:02}");
+        let mut hostgroups = Hostgroups::default();
+        for (number, candidate) in candidates.iter().enumerate() {
+            let mut server = Server::new(ServerRow { weight: candidate.weight, ..row(1, &host(number)) }, candidate.status);
+            server.slow = candidate.slow;
+            hostgroups.groups.entry(1).or_default().insert(at(&host(number)), server);
+        }
+        let factors = candidates.iter().enumerate().filter_map(|(number, each)| Some((at(&host(number)), each.factor?)));
+        let snapshot = Snapshot::new([(1, factors.collect())]);
+        let in_use = |endpoint: &Endpoint| {
+            let full = candidates.iter().enumerate().any(|(number, each)| each.full && *endpoint.host == host(number));
+            if full { 1_000 } else { 999 }
+        };
+        let chosen = hostgroups.select(1, Instant::now(), random, snapshot.of(1), in_use, rest);
+        let chosen = chosen.map(|(endpoint, _)| endpoint.host.to_string());
+        prop_assert_eq!(chosen, reference(&candidates, random).map(host));
     }
 }
 
@@ -307,7 +374,7 @@ fn slow_servers_are_not_chosen() {
     let chosen = |hostgroups: &mut Hostgroups| {
         let both = [0, 1].map(|random| {
             hostgroups
-                .select(1, Instant::now(), random, &Factors::default(), |_| 0, rest)
+                .select(1, Instant::now(), random, Factors::default(), |_| 0, rest)
                 .map(|(e, _)| e.host.to_string())
         });
         both.map(|one| one.unwrap_or_else(|error| format!("{error:?}")))
@@ -359,7 +426,7 @@ fn late_replicas_are_shunned_but_writers_are_not() {
     hostgroups.shun_unresponsive(&at("a"), Instant::now());
     assert_eq!(statuses(&hostgroups)[1], ShunnedReplicationLag);
     assert!(
-        hostgroups.select(READER, Instant::now() + 99 * SECOND, 0, &Factors::default(), |_| 0, rest).is_err()
+        hostgroups.select(READER, Instant::now() + 99 * SECOND, 0, Factors::default(), |_| 0, rest).is_err()
     );
     hostgroups.load(&config(50));
     assert_eq!(statuses(&hostgroups)[1], Online, "LOAD gave it another limit");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn weights(snapshot: &Snapshot, hostgroup: HostgroupId) -> Vec<u64> {
-        let view = snapshot.of(hostgroup);
+        let mut view = snapshot.of(hostgroup);
         [NEAR, FAR, OTHER].map(|host| view.effective(&Endpoint::new(host, 3306), 10)).to_vec()
     }
 

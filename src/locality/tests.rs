@@ -1,7 +1,7 @@
 //! The manager, with a provider that does as it is told.
 
 use super::provider::{Answer, Category, Lease, Location, Provider, Subject};
-use super::{Locality, Report};
+use super::{Locality, Report, Snapshot};
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::hostgroups::Endpoint;
@@ -188,6 +188,26 @@ fn a_pinned_name_is_where_the_server_is_that_it_leads_to() {
     site.dns.remove(NEAR, 10);
     site.locality.look();
     eventually("its own zone", || site.weights() == [40, 20, 10]);
+    site.locality.stop();
+}
+
+#[test]
+fn factors_are_published_where_they_or_the_endpoints_are_others() {
+    let site = Site::new(false);
+    let made = |factor| {
+        let members = site.backends.read(|hostgroups| hostgroups.locality()).remove(0).2;
+        Snapshot::new([(7, members.into_iter().map(|endpoint| (endpoint, factor)).collect())])
+    };
+    let publish = |factor| {
+        site.backends.set_locality(made(factor));
+        site.backends.locality()
+    };
+    let first = publish(2.0);
+    assert!(Arc::ptr_eq(&first, &publish(2.0)), "nothing has changed");
+    let second = publish(3.0);
+    assert_eq!(second.of(7).effective(&Endpoint::new(NEAR, 3306), 10), 30);
+    site.load(SETTINGS);
+    assert!(!Arc::ptr_eq(&second, &publish(3.0)), "names of the new LOAD");
     site.locality.stop();
 }
 

@@ -156,7 +156,7 @@ impl<T> Inner<T> {
         hostgroup: HostgroupId,
         want: &Want,
         terms: Terms,
-        factors: &Factors<'_>,
+        factors: Factors<'_>,
         recovery: impl Fn() -> Recovery,
         trash: &mut Trash<T>,
     ) -> Result<Acquired<T>, Refusal> {

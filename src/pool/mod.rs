@@ -120,9 +120,11 @@ impl Backends {
         quit_all(trash);
         result
     }
-    /// Has choices from now on go by these factors.
+    /// Has choices from now on go by these factors. Those that say the same as the ones in force are let go.
     pub fn set_locality(&self, snapshot: Snapshot) {
-        self.locality.store(Arc::new(snapshot));
+        if !self.locality.load().is(&snapshot) {
+            self.locality.store(Arc::new(snapshot));
+        }
     }
     /// The factors in force.
     #[cfg(test)]
@@ -153,7 +155,7 @@ impl Backends {
             let recovery = || self.recovery();
             let locality = self.locality.load();
             let factors = locality.of(hostgroup);
-            let acquired = self.inner.lock().acquire(hostgroup, want, terms, &factors, recovery, &mut trash);
+            let acquired = self.inner.lock().acquire(hostgroup, want, terms, factors, recovery, &mut trash);
             quit_all(trash);
             if let Err(Refusal::Unavailable(why @ (Unavailable::NoServer | Unavailable::Crowded))) = &acquired
             {

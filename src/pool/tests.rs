@@ -58,7 +58,7 @@ impl Fixture {
     }
     fn acquire(&mut self, want: &Want) -> Result<Acquired<u32>, Refusal> {
         let terms = Terms { now: self.now, random: 0, opening: self.opening };
-        self.inner.acquire(0, want, terms, &Factors::default(), rest, &mut self.trash)
+        self.inner.acquire(0, want, terms, Factors::default(), rest, &mut self.trash)
     }
     /// A new connection named `name`.
     fn open(&mut self, want: &Want, name: u32) -> (Slot, Box<Connection<u32>>) {
@@ -480,7 +480,7 @@ fn a_server_that_is_added_gets_its_share_although_another_has_free_connections()
             0,
             &a,
             Terms { now: pool.now, random, opening: AS_NEEDED },
-            &Factors::default(),
+            Factors::default(),
             rest,
             &mut pool.trash,
         ) {
