@@ -299,6 +299,34 @@ fn choices_follow_weights_times_factors() {
     }
 }
 
+#[test]
+fn no_factor_brings_in_who_may_not_be_chosen() {
+    let now = Instant::now();
+    for why in ["full", "slow", "late", "failed", "offline", "weightless", "shunned by a switchover"] {
+        let near = ServerRow {
+            weight: u32::from(why != "weightless"),
+            status: if why == "offline" { ConfiguredStatus::OfflineSoft } else { ConfiguredStatus::Online },
+            max_replication_lag: 1,
+            ..row(READER, "near")
+        };
+        let mut hostgroups = loaded(vec![near, row(READER, "other")]);
+        match why {
+            "slow" => hostgroups.set_latency(&at("near"), SECOND, SECOND / 2),
+            "late" => drop(hostgroups.apply_lag(&at("near"), Some(2), 1)),
+            "failed" => hostgroups.shun_failed(&at("near"), now),
+            "shunned by a switchover" => drop(hostgroups.shun_aws_bgd(READER, &at("near"))),
+            _ => {}
+        }
+        let snapshot = Snapshot::new([(READER, vec![(at("near"), 10.0)])]);
+        let in_use = |endpoint: &Endpoint| if why == "full" && *endpoint == at("near") { 1_000 } else { 0 };
+        for random in 0..11 {
+            let (chosen, _) =
+                hostgroups.select(READER, now, random, snapshot.of(READER), in_use, rest).unwrap();
+            assert_eq!(*chosen, at("other"), "{why}");
+        }
+    }
+}
+
 /// A server of a hostgroup to choose from.
 #[derive(Debug, Clone)]
 struct Candidate {

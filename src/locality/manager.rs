@@ -1,4 +1,5 @@
-//! The thread that asks and publishes.
+//! The thread that keeps what is known and publishes, and the one that asks: a provider that does not return, such as a file on a
+//! server that is gone, keeps nothing waiting but the questions to itself.
 
 use super::groups::{self, Group, subject_of};
 use super::ledger::Ledger;
@@ -8,7 +9,7 @@ use super::snapshot::Snapshot;
 use crate::dns::Dns;
 use crate::hostgroups::Endpoint;
 use crate::pool::Backends;
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
@@ -16,19 +17,49 @@ use std::time::{Duration, Instant};
 
 /// Hostgroups are looked at this often; LOAD has them looked at sooner.
 const LOOK: Duration = Duration::from_secs(1);
-/// What a provider gets to give its leases back when the daemon ends.
+/// What a provider gets to return from a request when the daemon ends, before it is told so.
+const RETURN: Duration = Duration::from_secs(1);
+/// What it gets after that to give its leases back.
 const GRACE: Duration = Duration::from_secs(5);
+/// So many batches wait for a provider that does not return from the one before.
+const BATCHES: usize = 16;
 
 /// Locality awareness: off until [`Locality::enable`].
 pub struct Locality {
     shared: Arc<Shared>,
-    thread: Mutex<Option<Running>>,
+    manager: Mutex<Option<Running>>,
+    /// Calls the provider.
+    asker: Mutex<Option<Running>>,
 }
 
-/// The thread, and what is disconnected when it has ended.
+/// A thread, and what is disconnected when it has ended.
 struct Running {
     handle: JoinHandle<()>,
     ended: Receiver<()>,
+}
+
+impl Running {
+    fn start(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<Self> {
+        let (running, ended) = bounded::<()>(0);
+        let handle = Builder::new().name(name.into()).spawn(move || {
+            run();
+            drop(running);
+        })?;
+        Ok(Self { handle, ended })
+    }
+    fn ends_by(&self, deadline: Instant) -> bool {
+        !self.ended.recv_deadline(deadline).is_err_and(|error| error.is_timeout())
+    }
+    /// False if it is still with the provider at `deadline`: then it is left there.
+    fn join(self, deadline: Instant) -> bool {
+        if !self.ends_by(deadline) {
+            return false;
+        }
+        if self.handle.join().is_err() {
+            log::error!("locality: a thread panicked");
+        }
+        true
+    }
 }
 
 struct Shared {
@@ -36,6 +67,8 @@ struct Shared {
     dns: Arc<Dns>,
     provider: Option<Arc<dyn Provider>>,
     inbox: Arc<Inbox>,
+    /// To the asker.
+    batches: Mutex<Option<Sender<Vec<Lease>>>>,
     state: Mutex<State>,
 }
 
@@ -49,18 +82,24 @@ struct State {
 impl Locality {
     /// Without a provider every subject is `provider_unavailable`, and all servers stay neutral.
     pub fn new(backends: Arc<Backends>, dns: Arc<Dns>, provider: Option<Arc<dyn Provider>>) -> Self {
-        let (inbox, state) = Default::default();
-        Self { shared: Arc::new(Shared { backends, dns, provider, inbox, state }), thread: Mutex::default() }
+        let (inbox, batches, state) = Default::default();
+        let shared = Arc::new(Shared { backends, dns, provider, inbox, batches, state });
+        Self { shared, manager: Mutex::default(), asker: Mutex::default() }
     }
-    /// Starts the thread.
+    /// Starts the threads.
     pub fn start(&self) -> std::io::Result<()> {
+        if let Some(provider) = self.shared.provider.clone() {
+            let (send, batches) = bounded::<Vec<Lease>>(BATCHES);
+            let inbox = Arc::clone(&self.shared.inbox);
+            // What still waits when the daemon ends goes back unasked.
+            let ask = move || {
+                batches.iter().take_while(|_| inbox.is_open()).for_each(|batch| provider.request(batch));
+            };
+            *self.asker.lock() = Some(Running::start("locality-ask", ask)?);
+            *self.shared.batches.lock() = Some(send);
+        }
         let shared = Arc::clone(&self.shared);
-        let (running, ended) = bounded(0);
-        let handle = Builder::new().name("locality".into()).spawn(move || {
-            shared.run();
-            drop(running);
-        })?;
-        *self.thread.lock() = Some(Running { handle, ended });
+        *self.manager.lock() = Some(Running::start("locality", move || shared.run())?);
         Ok(())
     }
     /// mysql-aws_locality_awareness. Once it is off every choice goes by the configured weights, nobody is asked, and answers under
@@ -92,19 +131,29 @@ impl Locality {
         let state = self.shared.state.lock();
         report::of(&groups, state.enabled, &state.ledger, Instant::now())
     }
-    /// Ends it: no more work for the provider, its answers under way are let end, the thread is joined, the provider let go.
-    /// A provider that keeps a lease, or the thread, stays in memory, since it might still answer.
+    /// Ends it: no more work for the provider, its answers under way are let end, the threads are joined, the provider let go.
+    /// A provider that keeps a lease, or does not return, stays in memory, since it might still answer.
     pub fn stop(&self) {
         self.shared.inbox.close();
         self.shared.state.lock().stopping = true;
         self.shared.inbox.rouse();
+        *self.shared.batches.lock() = None;
+        let (manager, asker) = (self.manager.lock().take(), self.asker.lock().take());
+        // No request follows the word that it is to end.
+        if let Some(asker) = &asker {
+            asker.ends_by(Instant::now() + RETURN);
+        }
         let provider = self.shared.provider.as_ref();
         if let Some(provider) = provider {
             provider.shut_down();
         }
         let deadline = Instant::now() + GRACE;
         let returned = self.shared.inbox.drain(deadline);
-        let joined = self.join(deadline);
+        let left = [manager, asker]
+            .into_iter()
+            .flatten()
+            .filter_map(|thread| (!thread.join(deadline)).then_some(()));
+        let joined = left.count() == 0;
         if let Some(provider) = provider.filter(|_| !returned || !joined) {
             log::error!(
                 "locality: provider {} keeps questions {} s after it was told to end; it stays loaded until the process ends",
@@ -113,17 +162,6 @@ impl Locality {
             );
             std::mem::forget(Arc::clone(provider));
         }
-    }
-    /// False if the thread is still with the provider at `deadline`: then it is left there.
-    fn join(&self, deadline: Instant) -> bool {
-        let Some(thread) = self.thread.lock().take() else { return true };
-        if thread.ended.recv_deadline(deadline).is_err_and(|error| error.is_timeout()) {
-            return false;
-        }
-        if thread.handle.join().is_err() {
-            log::error!("locality: the thread panicked");
-        }
-        true
     }
 }
 
@@ -186,12 +224,23 @@ impl Shared {
         let leases = due.into_iter().map(|(ticket, subject)| self.inbox.lease(ticket, subject));
         // Closed: the daemon ends.
         let Ok(leases) = leases.collect::<Result<Vec<Lease>, Closed>>() else { return };
-        match &self.provider {
-            Some(provider) => provider.request(leases),
-            None => leases.into_iter().for_each(|lease| {
-                let _ = lease.answer(Err(Category::ProviderUnavailable));
-            }),
+        if self.provider.is_none() {
+            return refuse(leases, Category::ProviderUnavailable);
         }
+        // No sender: the daemon ends.
+        let sent = self.batches.lock().as_ref().map(|batches| batches.try_send(leases));
+        match sent {
+            None | Some(Ok(())) => {}
+            Some(Err(TrySendError::Full(leases))) => refuse(leases, Category::Timeout),
+            Some(Err(TrySendError::Disconnected(leases))) => refuse(leases, Category::ProviderError),
+        }
+    }
+}
+
+fn refuse(leases: Vec<Lease>, why: Category) {
+    for lease in leases {
+        // Closed: nobody waits for it.
+        let _ = lease.answer(Err(why));
     }
 }
 

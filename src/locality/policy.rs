@@ -120,6 +120,8 @@ mod tests {
                 format!(r#"{{"same_region_multiplier":{secret},"same_az_multiplier":4}}"#),
                 "same_region_multiplier",
             ),
+            (r#"{"same_region_multiplier":"2.0","same_az_multiplier":4}"#.into(), "same_region_multiplier"),
+            (r#"{"same_region_multiplier":2,"same_az_multiplier":"4"}"#.into(), "same_az_multiplier"),
             (r#"{"same_region_multiplier":0.999,"same_az_multiplier":4}"#.into(), "same_region_multiplier"),
             (r#"{"same_region_multiplier":2,"same_az_multiplier":10.001}"#.into(), "same_az_multiplier"),
             (r#"{"same_region_multiplier":2,"same_az_multiplier":1.9}"#.into(), "same_az_multiplier"),

@@ -112,7 +112,7 @@ pub trait Provider: Send + Sync {
     fn name(&self) -> &str;
     /// Whether stats_mysql_aws_locality is to be there.
     fn shows_table(&self) -> bool;
-    /// Answers these, now or later. Returns soon.
+    /// Answers these, now or later. Nothing else is asked until it returns.
     fn request(&self, leases: Vec<Lease>);
     /// Gives up what it has not answered yet and ends its threads. No request follows.
     fn shut_down(&self);
@@ -186,6 +186,10 @@ impl Inbox {
         state.answers.clear();
         drop(state);
         self.changed.notify_all();
+    }
+    /// Whether leases can be had and answers are taken.
+    pub fn is_open(&self) -> bool {
+        self.state.lock().open
     }
     /// Waits until no lease is out. False if some still are at `deadline`.
     pub fn drain(&self, deadline: Instant) -> bool {

@@ -26,6 +26,10 @@ struct Fake {
     silent: Mutex<bool>,
     kept: Mutex<Vec<Lease>>,
     ended: Mutex<bool>,
+    /// How often it was asked.
+    asked: Mutex<u32>,
+    /// It does not return while somebody holds this.
+    gate: Mutex<()>,
 }
 
 fn place(subject: &Subject) -> Answer {
@@ -61,6 +65,8 @@ impl Provider for Fake {
     }
     fn request(&self, leases: Vec<Lease>) {
         assert!(!*self.ended.lock(), "asked after its end");
+        *self.asked.lock() += 1;
+        drop(self.gate.lock());
         match *self.silent.lock() {
             true => self.kept.lock().extend(leases),
             false => answer(leases),
@@ -188,6 +194,44 @@ fn a_pinned_name_is_where_the_server_is_that_it_leads_to() {
     site.dns.remove(NEAR, 10);
     site.locality.look();
     eventually("its own zone", || site.weights() == [40, 20, 10]);
+    site.locality.stop();
+}
+
+#[test]
+fn a_provider_that_does_not_return_keeps_nothing_waiting() {
+    let site = Site::new(true);
+    site.locality.enable(true);
+    eventually("weights by zone", || site.weights() == [40, 20, 10]);
+    let gate = site.fake.gate.lock();
+    let before = *site.fake.asked.lock();
+    site.load(&SETTINGS.replace("4}", r#"4,"refresh_interval_seconds":30}"#));
+    eventually("it is asked, since the policy is more eager", || *site.fake.asked.lock() > before);
+    site.load(&SETTINGS.replace('4', "8"));
+    eventually("the new factor", || site.weights() == [80, 20, 10]);
+    assert_eq!(site.report()[2], "near fresh eu-north-1a 8 ");
+    site.locality.enable(false);
+    assert_eq!((site.weights(), site.report()[2].as_str()), ([10, 10, 10], "near disabled  1 "));
+    site.locality.enable(true);
+    eventually("it is on", || site.report()[2] == "near pending  1 ");
+    drop(gate);
+    eventually("weights by zone", || site.weights() == [80, 20, 10]);
+    site.locality.stop();
+}
+
+#[test]
+fn nobody_is_asked_while_it_is_off() {
+    let site = Site::new(true);
+    site.locality.enable(true);
+    eventually("weights by zone", || site.weights() == [40, 20, 10]);
+    site.locality.enable(false);
+    let before = *site.fake.asked.lock();
+    // Each of these has all asked anew while it is on.
+    for refresh in [60, 50, 40] {
+        site.load(&SETTINGS.replace("4}", &format!(r#"4,"refresh_interval_seconds":{refresh}}}"#)));
+    }
+    site.locality.enable(true);
+    eventually("weights by zone", || site.weights() == [40, 20, 10]);
+    assert_eq!(*site.fake.asked.lock(), before + 1, "asked once, when it was switched on");
     site.locality.stop();
 }
 

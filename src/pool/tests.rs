@@ -5,7 +5,7 @@ use super::inner::{Acquired, Inner, Keep, Opening, Slot, Terms};
 use super::statement_cache::StatementCache;
 use super::*;
 use crate::hostgroups::{Recovery, ServerStatus, Unavailable};
-use crate::locality::Factors;
+use crate::locality::Snapshot;
 use admin::Value;
 use admin::rows::{HostgroupAttributesRow, ServerRow, ServersConfig};
 use std::net::IpAddr;
@@ -46,6 +46,8 @@ struct Fixture {
     now: Instant,
     trash: Trash<u32>,
     opening: Opening,
+    random: u64,
+    locality: Snapshot,
 }
 
 impl Fixture {
@@ -54,11 +56,12 @@ impl Fixture {
         let mut inner = Inner::default();
         let servers = vec![row(0, max_connections), row(1, max_connections)];
         inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
-        Self { inner, now: Instant::now(), trash: Vec::new(), opening: AS_NEEDED }
+        let (now, trash, locality) = (Instant::now(), Vec::new(), Snapshot::default());
+        Self { inner, now, trash, opening: AS_NEEDED, random: 0, locality }
     }
     fn acquire(&mut self, want: &Want) -> Result<Acquired<u32>, Refusal> {
-        let terms = Terms { now: self.now, random: 0, opening: self.opening };
-        self.inner.acquire(0, want, terms, Factors::default(), rest, &mut self.trash)
+        let terms = Terms { now: self.now, random: self.random, opening: self.opening };
+        self.inner.acquire(0, want, terms, self.locality.of(0), rest, &mut self.trash)
     }
     /// A new connection named `name`.
     fn open(&mut self, want: &Want, name: u32) -> (Slot, Box<Connection<u32>>) {
@@ -120,6 +123,29 @@ impl Fixture {
 
 fn online(used: i64, free: i64) -> Option<(String, i64, i64)> {
     Some(("ONLINE".into(), used, free))
+}
+
+#[test]
+fn new_and_free_connections_go_by_the_same_factors() {
+    let mut pool = Fixture::new(10);
+    let servers = vec![row(0, 10), ServerRow::new(0, "far", 3306)];
+    pool.inner.hostgroups.load(&ServersConfig { servers, ..ServersConfig::default() });
+    let want = want("a", None);
+    let host = |(slot, _): &(Slot, Box<Connection<u32>>)| slot.shared.endpoint.host.to_string();
+    for (factor, expected) in [(3.0, ["db", "db", "db", "far"]), (1.0, ["db", "far", "db", "far"])] {
+        pool.locality = Snapshot::new([(0, vec![(db(), factor)])]);
+        for round in 0..2 {
+            let take = |random| {
+                pool.random = random;
+                if round == 0 { pool.open(&want, 0) } else { pool.reuse(&want) }
+            };
+            let taken: Vec<_> = (0..4).map(take).collect();
+            assert_eq!(taken.iter().map(host).collect::<Vec<_>>(), expected, "{factor}, round {round}");
+            taken.into_iter().for_each(|taken| pool.release(taken));
+        }
+        pool.inner.drain(None, &db(), &mut pool.trash);
+        pool.inner.drain(None, &Endpoint::new("far", 3306), &mut pool.trash);
+    }
 }
 
 #[test]
@@ -480,7 +506,7 @@ fn a_server_that_is_added_gets_its_share_although_another_has_free_connections()
             0,
             &a,
             Terms { now: pool.now, random, opening: AS_NEEDED },
-            Factors::default(),
+            Snapshot::default().of(0),
             rest,
             &mut pool.trash,
         ) {
