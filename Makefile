@@ -15,7 +15,7 @@ STRESS_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim test-sim-stress check-production \
-	build_deps_debug build_lib_test_rds_bgd build_src_test_rds_bgd test_rds_bgd testall tap-group bench bench-narrow bench-monitor bench-memory conformance test-admin test-kill clean
+	build_deps_debug build_lib_test_rds_bgd build_src_test_rds_bgd test_rds_bgd testall tap-group bench bench-narrow bench-monitor bench-locality bench-memory conformance test-admin test-kill clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -32,6 +32,7 @@ help:
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'bench-narrow  32 clients with transactions over 8 server connections (5 minutes)'
 	@echo 'bench-monitor 200 deployments on one daemon: CPU, growth, time to react (18 minutes)'
+	@echo 'bench-locality near servers first while the map of places is slow, gone and back (4 minutes)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
 	@echo 'test-admin    the admin port with command-line clients, drivers and operators'\'' tools'
 	@echo 'test-sim-stress  20 probers of the simulator beside 200 transactions a second, for a minute'
@@ -107,6 +108,10 @@ bench-narrow: release
 bench-monitor: prerequisites
 	$(CARGO) build --release --locked $(SIM_FLAGS) --package pointsman
 	lab/bench/monitor.py --pointsman $(SIM_DIR)/release/pointsman $(MONITOR)
+
+# LOCALITY=--quick for a quick look. It fails where a statement fails or a share is off.
+bench-locality: release
+	lab/bench/locality.py --pointsman target/release/pointsman $(LOCALITY)
 
 # Exit status 77: servers or clients cannot be had here.
 conformance: prerequisites
