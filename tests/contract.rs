@@ -1,4 +1,5 @@
-//! docs/contract.md names what there is: no cell is empty, and every file, definition, test and scenario binary in it exists.
+//! docs/contract.md and docs/locality-contract.md name what there is: no cell is empty, and every file, definition, test and scenario binary
+//! in them exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +17,8 @@ const SOURCES: [&str; 8] = [
     "wire/src",
 ];
 const DEFINITIONS: [&str; 5] = ["fn ", "struct ", "enum ", "const ", "trait "];
-/// Heads of the page's tables.
+const PAGES: [&str; 2] = ["docs/contract.md", "docs/locality-contract.md"];
+/// Heads of the pages' tables.
 const HEAD: [&str; 3] = ["statement", "implementation", "shown by"];
 
 fn root() -> &'static Path {
@@ -123,18 +125,21 @@ fn registry() -> serde_json::Value {
 
 #[test]
 fn every_statement_has_an_implementation_and_a_test_that_exist() {
-    let (names, registry, page) = (Names::of_sources(), registry(), read("docs/contract.md"));
+    let (names, registry) = (Names::of_sources(), registry());
     let is_line = |row: &Vec<&str>| row.iter().all(|cell| cell.chars().all(|c| c == '-') && !cell.is_empty());
-    let rows: Vec<_> = page.lines().filter_map(cells).filter(|row| *row != HEAD && !is_line(row)).collect();
-    let faults: Vec<_> = rows
-        .iter()
-        .flat_map(|row| {
-            faults(row, &names, &registry).into_iter().map(move |fault| format!("{}: {fault}", row[0]))
-        })
-        .collect();
-    assert!(faults.is_empty(), "{faults:#?}");
-    let sections = page.lines().filter(|line| line.starts_with("## ")).count();
-    assert!(rows.len() > sections, "a page without tables");
+    for path in PAGES {
+        let page = read(path);
+        let rows: Vec<_> =
+            page.lines().filter_map(cells).filter(|row| *row != HEAD && !is_line(row)).collect();
+        let of_row = |row: &Vec<&str>| {
+            let faults = faults(row, &names, &registry).into_iter();
+            faults.map(|fault| format!("{path}: {}: {fault}", row[0])).collect::<Vec<_>>()
+        };
+        let faults: Vec<_> = rows.iter().flat_map(of_row).collect();
+        assert!(faults.is_empty(), "{faults:#?}");
+        let sections = page.lines().filter(|line| line.starts_with("## ")).count();
+        assert!(sections > 0 && rows.len() > sections, "{path}: a page without tables");
+    }
 }
 
 #[test]
