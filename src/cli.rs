@@ -17,6 +17,8 @@ pub enum Invocation {
 /// `--locality-provider`: who tells where servers are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LocalityProvider {
+    /// `aws`
+    Aws,
     /// `file:PATH`
     File(PathBuf),
     /// `library:PATH`
@@ -91,8 +93,8 @@ Options:
   -M, --no-monitor         run neither server checks nor blue/green workers
       --sqlite3-server     serve SQLite over the MySQL protocol (a database to try things on)
       --hosts-file FILE    names that go before /etc/hosts, in the same format
-      --locality-provider file:PATH | library:PATH
-                           who tells in which Availability Zone servers are: a map file (docs/locality.md)
+      --locality-provider aws | file:PATH | library:PATH
+                           who tells in which Availability Zone servers are: AWS, a map file (docs/locality.md)
                            or a shared object (docs/locality-provider.md)
       --locality-config TEXT
                            what the shared object is told at its start; no place for passwords
@@ -166,13 +168,18 @@ fn explain(error: lexopt::Error) -> String {
 }
 
 fn parse_provider(text: &str) -> Result<LocalityProvider, String> {
+    if text == "aws" {
+        return Ok(LocalityProvider::Aws);
+    }
     match text.split_once(':') {
         Some(("file", path)) if !path.is_empty() => Ok(LocalityProvider::File(path.into())),
         Some(("library", path)) if !path.is_empty() => {
             Ok(LocalityProvider::Library { path: path.into(), config: String::new() })
         }
-        _ => Err("--locality-provider needs file:PATH or library:PATH; `pointsman --help` lists the options"
-            .to_string()),
+        _ => Err(
+            "--locality-provider needs aws, file:PATH or library:PATH; `pointsman --help` lists the options"
+                .to_string(),
+        ),
     }
 }
 
@@ -212,6 +219,8 @@ mod tests {
         };
         assert_eq!(parse_words(&words), Ok(Invocation::Run(expected)));
         assert_eq!(parse_words(&[]), Ok(Invocation::Run(Options::default())));
+        let expected = Options { locality_provider: Some(LocalityProvider::Aws), ..Options::default() };
+        assert_eq!(parse_words(&["--locality-provider", "aws"]), Ok(Invocation::Run(expected)));
     }
 
     #[test]

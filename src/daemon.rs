@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::digest::statistics::Statistics;
 use crate::dns::Dns;
 use crate::listeners::Listeners;
-use crate::locality::{Library, Locality, MapFile, Provider};
+use crate::locality::{Aws, Library, Locality, MapFile, Provider};
 use crate::monitor::Monitor;
 use crate::monitor::health::Health;
 use crate::monitor::probe::Probes;
@@ -76,8 +76,9 @@ pub enum StartError {
     Thread(#[from] io::Error),
 }
 
-fn open_provider(provider: &LocalityProvider) -> Result<Arc<dyn Provider>, StartError> {
+fn open_provider(provider: &LocalityProvider, dns: &Arc<Dns>) -> Result<Arc<dyn Provider>, StartError> {
     Ok(match provider {
+        LocalityProvider::Aws => Arc::new(Aws::start(dns)?),
         LocalityProvider::File(path) => Arc::new(MapFile::new(path.clone())),
         LocalityProvider::Library { path, config } => Arc::new(Library::open(path, config).map_err(part)?),
     })
@@ -122,7 +123,8 @@ impl Daemon {
         let config = Arc::new(Config::new(admin.variables().map_err(part)?));
         let dns = Dns::new(Arc::clone(&config), options.hosts_file.clone());
         let backends = Arc::new(Backends::new(Arc::clone(&config), Arc::clone(&dns)));
-        let provider = options.locality_provider.as_ref().map(open_provider).transpose()?;
+        let provider = options.locality_provider.as_ref();
+        let provider = provider.map(|provider| open_provider(provider, &dns)).transpose()?;
         let locality = Arc::new(Locality::new(Arc::clone(&backends), Arc::clone(&dns), provider));
         let sqlite = match options.sqlite3_server {
             true => Some(Arc::new(SqliteServer::open(datadir).map_err(part)?)),

@@ -26,6 +26,9 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> ExitCode {
     env_logger::Builder::from_env(env_logger::Env::default().default_filter_or("info"))
+        // At finer levels the HTTP client tells of what it sends, which may be secret.
+        .filter_module("ureq", log::LevelFilter::Warn)
+        .filter_module("ureq_proto", log::LevelFilter::Warn)
         .format(|out, record| {
             let (time, level, target) = (out.timestamp_micros(), record.level(), record.target());
             let style = out.default_level_style(level);

@@ -9,6 +9,7 @@
 //! The manager asks the provider through leases, keeps what it says in a ledger, and publishes factors. Selection reads these and
 //! nothing else. Weights and rows are never changed.
 
+mod aws;
 mod groups;
 mod ledger;
 mod library;
@@ -22,6 +23,7 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 
+pub use aws::Aws;
 pub use library::{Library, Unusable};
 pub use manager::Locality;
 pub use map_file::MapFile;

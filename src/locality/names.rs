@@ -31,13 +31,22 @@ pub struct EndpointName {
 /// Domains of the partitions, and what the names of their Regions begin with; none of these where nothing is given.
 const PARTITIONS: &[(&str, &[&str])] = &[
     ("amazonaws.com.cn", &["cn-"]),
-    ("amazonaws.com", &[]),
+    (COMMERCIAL, &[]),
     ("amazonaws.eu", &["eusc-"]),
     ("c2s.ic.gov", &["us-iso-"]),
     ("sc2s.sgov.gov", &["us-isob-"]),
     ("cloud.adc-e.uk", &["eu-isoe-"]),
     ("csp.hci.ic.gov", &["us-isof-"]),
 ];
+
+/// Where Regions of no other partition are.
+const COMMERCIAL: &str = "amazonaws.com";
+
+/// The domain of a Region's partition: `amazonaws.com` for `eu-north-1`.
+pub fn suffix_of(region: &str) -> &'static str {
+    let own = |prefixes: &[&str]| prefixes.iter().any(|prefix| region.starts_with(prefix));
+    PARTITIONS.iter().find(|(_, prefixes)| own(prefixes)).map_or(COMMERCIAL, |(suffix, _)| suffix)
+}
 
 /// Longest host name that DNS knows.
 const LONGEST_NAME: usize = 253;
@@ -51,9 +60,9 @@ impl EndpointName {
             return None;
         }
         let host = host.to_ascii_lowercase();
-        let (domain, regions) = PARTITIONS.iter().find_map(|(suffix, regions)| {
+        let (domain, suffix) = PARTITIONS.iter().find_map(|(suffix, _)| {
             let rest = host.strip_suffix(suffix)?.strip_suffix('.')?;
-            Some((rest, *regions))
+            Some((rest, *suffix))
         })?;
         let labels: Vec<&str> = domain.split('.').collect();
         let (id, account, region) = match labels[..] {
@@ -61,10 +70,7 @@ impl EndpointName {
             _ => return None,
         };
         let (kind, hash) = kind_of(account)?;
-        let belongs = match regions {
-            [] => PARTITIONS.iter().flat_map(|(_, others)| *others).all(|other| !region.starts_with(other)),
-            own => own.iter().any(|prefix| region.starts_with(prefix)),
-        };
+        let belongs = suffix_of(region) == suffix;
         let is_endpoint = belongs && is_id(id) && is_hash(hash) && is_region(region);
         is_endpoint.then(|| Self { kind, id: id.to_owned(), region: region.to_owned() })
     }

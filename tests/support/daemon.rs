@@ -53,11 +53,21 @@ impl Daemon {
 
     /// The same in a data directory that may have been used before.
     pub fn start_in(datadir: tempfile::TempDir, program: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(datadir, program, arguments, &[])
+    }
+
+    /// The same with variables of the environment.
+    pub fn start_with(
+        datadir: tempfile::TempDir,
+        program: &Path,
+        arguments: &[&str],
+        variables: &[(String, String)],
+    ) -> Self {
         let log = File::create(datadir.path().join("log")).unwrap();
         // One that was killed leaves its ports behind.
         let _ = fs::remove_file(datadir.path().join("ports"));
         let mut command = command(program, datadir.path(), arguments);
-        command.stdout(log.try_clone().unwrap()).stderr(log);
+        command.envs(variables.iter().cloned()).stdout(log.try_clone().unwrap()).stderr(log);
         let child = command.spawn().unwrap_or_else(|error| panic!("starting {}: {error}", program.display()));
         let mut daemon = Self { child, datadir, admin_port: 0, traffic_port: 0 };
         let ready = within(START_TIMEOUT, || {

@@ -27,6 +27,10 @@ pub struct World {
 impl World {
     /// `arguments` get the proxy's data directory and say who tells where servers are.
     pub fn new(arguments: impl FnOnce(&Path) -> Vec<String>) -> Self {
+        Self::with(arguments, &[])
+    }
+    /// The same with variables of the proxy's environment.
+    pub fn with(arguments: impl FnOnce(&Path) -> Vec<String>, variables: &[(String, String)]) -> Self {
         let servers = [start_server(&[]), start_server(&[])];
         for (server, name) in servers.iter().zip([NEAR, FAR]) {
             let mut sqlite = connect(server.port_of("sqliteserver").unwrap(), "testuser", "testuser");
@@ -34,21 +38,25 @@ impl World {
             sqlite.query_drop(format!("INSERT INTO who VALUES ('{name}')")).unwrap();
         }
         let ports = servers.each_ref().map(|server| server.port_of("sqliteserver").unwrap());
-        let Self { proxy, admin, .. } = Self::with_ports(ports, arguments);
+        let Self { proxy, admin, .. } = Self::with_ports(ports, arguments, variables);
         Self { proxy, admin, _servers: servers.into() }
     }
     /// The proxy alone: nobody listens where its servers should be.
     pub fn without_servers(arguments: impl FnOnce(&Path) -> Vec<String>) -> Self {
-        Self::with_ports([1, 1], arguments)
+        Self::with_ports([1, 1], arguments, &[])
     }
-    fn with_ports(ports: [u16; 2], arguments: impl FnOnce(&Path) -> Vec<String>) -> Self {
+    fn with_ports(
+        ports: [u16; 2],
+        arguments: impl FnOnce(&Path) -> Vec<String>,
+        variables: &[(String, String)],
+    ) -> Self {
         let datadir = tempfile::tempdir().unwrap();
         let hosts = datadir.path().join("hosts");
         std::fs::write(&hosts, format!("127.0.0.1 {NEAR} {FAR}\n")).unwrap();
         let provider = arguments(datadir.path());
         let mut arguments = vec!["--no-monitor", "--hosts-file", hosts.to_str().unwrap()];
         arguments.extend(provider.iter().map(String::as_str));
-        let proxy = Daemon::start_in(datadir, program(), &arguments);
+        let proxy = Daemon::start_with(datadir, program(), &arguments, variables);
         let admin = configure(
             &proxy,
             &[

@@ -1,0 +1,165 @@
+//! One batch of questions, answered.
+
+use super::Shared;
+use super::credentials::{Cache, Finder};
+use super::environment::Environment;
+use super::failure::Failure;
+use super::http::Client;
+use super::metadata::Metadata;
+use super::own;
+use super::places::Places;
+use super::rds::Rds;
+use super::sign::Api;
+use crate::locality::names::EndpointName;
+use crate::locality::provider::{Category, Location, Subject};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What is known from one batch to the next.
+pub struct Asker {
+    shared: Arc<Shared>,
+    client: Client,
+    environment: Environment,
+    metadata: Metadata,
+    credentials: Cache,
+    /// Where this proxy runs, which does not change while it does.
+    own: Option<Location>,
+    told: Told,
+}
+
+type Names = Vec<(Arc<str>, EndpointName)>;
+
+impl Asker {
+    /// Asks nobody yet.
+    pub fn new(environment: Environment, client: Client, shared: Arc<Shared>) -> Self {
+        let (metadata, credentials, told) = Default::default();
+        Self { shared, client, environment, metadata, credentials, own: None, told }
+    }
+    /// Answers these, each as soon as it is known, or all by `until`.
+    pub fn ask(&mut self, subjects: &[Subject], until: Instant) {
+        if subjects.contains(&Subject::Own) {
+            let own = self.own(until);
+            self.shared.answer(&Subject::Own, &own);
+        }
+        for (region, names) in by_region(&self.shared, subjects) {
+            let places = self.places(&region, &names, until);
+            if self.shared.is_stopping() {
+                return;
+            }
+            self.told.take(&region, places.as_ref().err());
+            for (host, name) in names {
+                let answer = match &places {
+                    Ok(places) => places.locate(&host, &name),
+                    Err(failure) => Err(failure.category),
+                };
+                self.shared.answer(&Subject::Endpoint(host), &answer);
+            }
+        }
+    }
+    fn own(&mut self, until: Instant) -> Result<Location, Category> {
+        if self.own.is_none() {
+            let located = own::locate(&self.client, &self.environment, &mut self.metadata, until);
+            if !self.shared.is_stopping() {
+                self.told.take(OWN, located.as_ref().err());
+            }
+            self.own = Some(located.map_err(|failure| failure.category)?);
+        }
+        Ok(self.own.clone().unwrap_or_default())
+    }
+    fn places(&mut self, region: &str, names: &Names, until: Instant) -> Result<Places, Failure> {
+        let looked = self.look(region, names, until);
+        match looked {
+            // Somebody may have changed them since they were found.
+            Err(failure) if failure.spoils_credentials => {
+                self.credentials.forget();
+                self.look(region, names, until)
+            }
+            looked => looked,
+        }
+    }
+    fn look(&mut self, region: &str, names: &Names, until: Instant) -> Result<Places, Failure> {
+        let (client, environment, metadata) = (&self.client, &self.environment, &mut self.metadata);
+        let credentials =
+            self.credentials.get(&mut Finder { client, environment, metadata, region, until })?;
+        let endpoint = environment.endpoint("AWS_ENDPOINT_URL_RDS");
+        let api = Api { service: "rds", version: "2014-10-31", region, endpoint };
+        let pause = |pause: Duration| self.shared.pause(pause);
+        let rds = Rds { client, api, credentials: &credentials, until, pause: &pause };
+        rds.look(&names.iter().map(|(host, name)| (&**host, name)).collect::<Vec<_>>())
+    }
+}
+
+/// Endpoints by their Regions. What has not the form of one is not found.
+fn by_region(shared: &Shared, subjects: &[Subject]) -> BTreeMap<String, Names> {
+    let mut regions = BTreeMap::<String, Names>::new();
+    for subject in subjects {
+        let Subject::Endpoint(host) = subject else { continue };
+        match EndpointName::parse(host) {
+            Some(name) => regions.entry(name.region.clone()).or_default().push((Arc::clone(host), name)),
+            None => shared.answer(subject, &Err(Category::NotFound)),
+        }
+    }
+    regions
+}
+
+/// What [`Told`] calls the proxy's own place.
+const OWN: &str = "";
+
+/// What the log has been told last of each Region and of the own place, so that each change is told once.
+#[derive(Default)]
+struct Told(HashMap<String, Category>);
+
+impl Told {
+    fn take(&mut self, region: &str, failure: Option<&Failure>) {
+        let what = match region {
+            OWN => "where this proxy runs".to_owned(),
+            region => format!("where endpoints of {region} are"),
+        };
+        match failure {
+            Some(failure) => {
+                if self.0.insert(region.to_owned(), failure.category) != Some(failure.category) {
+                    log::warn!(
+                        "locality: AWS does not tell {what} ({}): {failure}",
+                        failure.category.as_str()
+                    );
+                }
+            }
+            None => {
+                if self.0.remove(region).is_some() {
+                    log::info!("locality: AWS tells {what} again");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::logged;
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut told = Told::default();
+        let failure = |category| Failure::new(category, "nobody is there").advising("go there");
+        let lines = logged(|| {
+            told.take("eu-north-1", None);
+            for category in [Category::Timeout, Category::Timeout, Category::Throttled] {
+                told.take("eu-north-1", Some(&failure(category)));
+            }
+            told.take(OWN, Some(&failure(Category::Timeout)));
+            told.take("eu-north-1", None);
+            told.take("eu-north-1", None);
+        });
+        assert_eq!(
+            lines,
+            [
+                "locality: AWS does not tell where endpoints of eu-north-1 are (timeout): nobody is there; go there",
+                "locality: AWS does not tell where endpoints of eu-north-1 are (throttled): nobody is there; go there",
+                "locality: AWS does not tell where this proxy runs (timeout): nobody is there; go there",
+                "locality: AWS tells where endpoints of eu-north-1 are again",
+            ]
+        );
+    }
+}
