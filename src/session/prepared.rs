@@ -14,6 +14,9 @@ use wire::statement::{Execute, Replacement, joined, long_data_parameter, rewrite
 use wire::tracker::Outcome;
 use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
+/// Bytes of an execution up to the NULL bits: the command, the statement's id, flags, and the number of executions.
+const EXECUTION: usize = 10;
+
 /// A command on a statement, to be sent under the id that it has on the connection.
 pub struct Call<'a> {
     id: u32,
@@ -58,8 +61,7 @@ impl Session<'_> {
     }
     /// COM_STMT_EXECUTE.
     pub(super) fn execute(&mut self, command: &RawCommand<'_>) -> Step {
-        // Id, flags, and the number of executions.
-        let Some(id) = statement_id(command.head).filter(|_| command.length >= 10) else {
+        let Some(id) = statement_id(command.head).filter(|_| command.length >= EXECUTION) else {
             return refuse(self.wording().malformed_packet());
         };
         let id = self.statements.meant(id);
@@ -71,7 +73,8 @@ impl Session<'_> {
             return refuse(error.clone());
         }
         let Ok(front) = Execute::parse(command.head, open.parameters, named) else {
-            return refuse(self.wording().malformed_packet());
+            let ends_early = command.length <= EXECUTION + usize::from(open.parameters.div_ceil(8));
+            return refuse(self.wording().unreadable(ends_early));
         };
         if !open.learn_types(&front) {
             return refuse(self.wording().untyped(front.lacks_parameters()));
@@ -162,7 +165,10 @@ impl Session<'_> {
     }
     /// COM_STMT_CLOSE, which has no answer. Connections close the statement themselves once no session has it open.
     pub(super) fn close_statement(&mut self, command: &RawCommand<'_>) -> Step {
-        let Some(id) = statement_id(command.head) else { return refuse(self.wording().malformed_packet()) };
+        let argument = command.head.get(1..).unwrap_or_default();
+        let Some(id) = self.wording().padded(argument).map(u32::from_le_bytes) else {
+            return refuse(self.wording().malformed_packet());
+        };
         let Some(open) = self.statements.remove(self.statements.meant(id)) else { return Step::Silent };
         if open.is_busy()
             && let Some(lease) = &mut self.lease

@@ -34,6 +34,13 @@ impl Wording {
             Self::MariaDb => wrong_arguments(self.place(Command::COM_STMT_EXECUTE)),
         }
     }
+    /// An execution that cannot be read: it ends before the flag behind the NULL bits, or later.
+    pub fn unreadable(self, ends_early: bool) -> SqlError {
+        match self {
+            Self::MariaDb if ends_early => self.untyped(true),
+            _ => self.malformed_packet(),
+        }
+    }
     /// Error 1835: a packet that is not in its command's form.
     pub fn malformed_packet(self) -> SqlError {
         SqlError::new(1835, "HY000", format!("Malformed communication packet{}", self.full_stop()))
@@ -99,6 +106,14 @@ mod tests {
         assert_eq!(
             both(|of| of.untyped(true)),
             ["Incorrect arguments to COM_STMT_EXECUTE", "Incorrect arguments to mysqld_stmt_execute"]
+        );
+        assert_eq!(
+            both(|of| of.unreadable(true)),
+            ["Malformed communication packet.", "Incorrect arguments to mysqld_stmt_execute"]
+        );
+        assert_eq!(
+            both(|of| of.unreadable(false)),
+            ["Malformed communication packet.", "Malformed communication packet"]
         );
         assert_eq!(
             both(|of| of.no_cursor(1)),

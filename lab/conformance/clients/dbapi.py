@@ -220,11 +220,11 @@ def kill_in_comment(context):
 
 @check("kill.several_at_once")
 def kill_several(context):
-    connections, killer = [context.connect() for _ in range(3)], context.connect()
+    connections, killer = [context.connect() for _ in range(3)], context.connect(typed=True)
     for connection in connections:
         context.run(connection, "SELECT 1")
     first, second, third = (context.driver.thread_id(connection) for connection in connections)
-    cursor = killer.cursor()
+    cursor = context.driver.cursor(killer)
     try:
         context.driver.execute_multi(cursor, f"KILL {first}; KILL {second}; KILL 999999999; KILL {third}")
         answers = context.driver.all_sets(cursor)

@@ -192,6 +192,23 @@ def malformed_commands(context):
     return [answers, context.run(connection, "SELECT 1"), refused]
 
 
+@check("commands.statement_commands_that_end_early")
+def short_statement_commands(context):
+    connection = context.connect()
+    connection._execute_command(COMMAND.COM_STMT_PREPARE, b"SELECT ?")
+    prepared = connection._read_packet().get_all_data()
+    for _ in range(4):  # a parameter and a column, each with an EOF behind it
+        connection._read_packet()
+    answers = []
+    for rest in (b"", b"\x00", b"\x00\x01", b"\x00\x01\x03"):
+        execution = prepared[1:5] + b"\x00\x01\x00\x00\x00" + rest
+        answers.append(context.error_of(command, connection, COMMAND.COM_STMT_EXECUTE, execution))
+    connection._execute_command(COMMAND.COM_STMT_CLOSE, prepared[1:3])
+    if context.config["server"] == "mysql":  # which answers what it cannot read, though this command has no answer
+        answers.append(context.error_of(connection._read_packet))
+    return [answers, context.run(connection, "SELECT 1")]
+
+
 @check("commands.statistics_form")
 def statistics(context):
     connection = context.connect()
