@@ -10,6 +10,8 @@ pub enum Reason {
     Xa,
     /// SET TRANSACTION, which is for the next transaction alone.
     NextTransaction,
+    /// SAVEPOINT without autocommit, before anything has begun a transaction: no status flag tells of it.
+    Savepoint,
     /// User variables.
     UserVariable,
     /// Temporary tables.
@@ -44,9 +46,10 @@ pub enum Reason {
 use Reason::*;
 
 /// Every reason, in the order of its number, and what the process list says of it.
-const TEXTS: [(Reason, &str); 16] = [
+const TEXTS: [(Reason, &str); 17] = [
     (Xa, "XA transaction"),
     (NextTransaction, "SET TRANSACTION"),
+    (Savepoint, "savepoint"),
     (UserVariable, "user variables"),
     (TemporaryTable, "temporary table"),
     (TableLock, "table lock"),
@@ -65,7 +68,7 @@ const TEXTS: [(Reason, &str); 16] = [
 
 /// A set of reasons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reasons(u16);
+pub struct Reasons(u32);
 
 impl Reasons {
     /// Adds one.

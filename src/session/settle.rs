@@ -1,6 +1,7 @@
 //! The answer to a command, and its consequences for the session and for the connection in its hands.
 
 use super::classify::Effect;
+use super::commands::Kind;
 use super::forward::{Relayed, relay};
 use super::hold::Reason;
 use super::learn::heed;
@@ -144,7 +145,7 @@ impl Session<'_> {
         {
             return;
         }
-        self.follow_transaction(outcome, before);
+        self.follow_transaction(statement.kind, outcome, before);
         self.note_readable(statement, outcome, named);
         self.settle_role(role, outcome);
         let delayed = !self.variables.connection_delay_multiplex.is_zero();
@@ -243,7 +244,18 @@ impl Session<'_> {
         }
     }
     /// What holds a connection beside open transactions: what was set for the next one, until it is over.
-    fn follow_transaction(&mut self, outcome: &Outcome, before: StatusFlags) {
+    fn follow_transaction(&mut self, kind: Kind, outcome: &Outcome, before: StatusFlags) {
+        let succeeded = outcome.error.is_none();
+        if self.hold.reasons.contains(Reason::Savepoint) {
+            let ended = before.intersects(TRANSACTION) && !self.in_transaction();
+            let said = succeeded && matches!(kind, Kind::Commit | Kind::Rollback);
+            if ended || said || self.expects_autocommit() {
+                self.hold.reasons.remove(Reason::Savepoint);
+            }
+        } else if kind == Kind::Savepoint && succeeded && !self.in_transaction() && !self.expects_autocommit()
+        {
+            self.hold.add(Reason::Savepoint);
+        }
         if self.hold.reasons.contains(Reason::NextTransaction) {
             let ended = before.intersects(TRANSACTION) && !self.in_transaction();
             let used = outcome.changes.transaction_characteristics.as_deref() == Some("");

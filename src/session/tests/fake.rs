@@ -268,6 +268,7 @@ impl<'a> Conversation<'a> {
                 self.control.statement.open();
                 self.reply().ok(0, 0, "")
             }
+            "SAVEPOINT" => self.reply().ok(0, 0, ""),
             "BEGIN" | "COMMIT" => {
                 self.status.set(StatusFlags::SERVER_STATUS_IN_TRANS, verb == "BEGIN");
                 self.reply().ok(0, 0, "")

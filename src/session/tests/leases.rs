@@ -248,6 +248,26 @@ fn an_id_that_a_statement_named_is_not_the_last_one_made_after_a_move_either() {
 }
 
 #[test]
+fn a_savepoint_without_autocommit_keeps_the_connection_before_a_transaction_begins() {
+    let world = World::new();
+    let mut client = world.client();
+    client.query_drop("SAVEPOINT a").unwrap();
+    world.await_pool(0, 1);
+    client.query_drop("SET autocommit=0").unwrap();
+    world.await_pool(0, 1);
+    client.query_drop("SAVEPOINT a").unwrap();
+    value(&mut client, "SELECT ID");
+    let held = &processlist_rows(&world.registry)[0];
+    assert!(
+        held.iter().any(|value| matches!(value, Value::Text(text) if text.contains("savepoint"))),
+        "{held:?}"
+    );
+    assert_eq!((world.used(), world.free()), (1, 0));
+    client.query_drop("COMMIT").unwrap();
+    world.await_pool(0, 1);
+}
+
+#[test]
 fn an_error_without_autocommit_keeps_the_transaction_that_it_may_have_opened() {
     let world = World::new();
     let mut client = world.client();
