@@ -16,8 +16,10 @@ use std::io::Write;
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-/// Read buffer of a connection that has not needed more, in bytes.
-const FIRST_BUFFER: usize = 1024;
+/// Read buffer of a connection whose packets have needed no more, in bytes: many clients are idle, and most statements are short.
+const FIRST_BUFFER: usize = 512;
+/// The same for answers that are forwarded.
+const ANSWER_BUFFER: usize = 1024;
 /// Most buffer memory that an idle connection keeps, in bytes.
 const IDLE_BUFFER: usize = 4 * 1024;
 /// Buffer for forwarding answers that do not fit into the idle one, in bytes.
@@ -199,7 +201,7 @@ impl Channel {
         if self.start == self.end {
             // Most answers are small; one that filled the buffer is worth a larger one.
             let filled = self.end == self.input.len() && self.end > 0;
-            self.make_room(if filled { FORWARD_BUFFER } else { FIRST_BUFFER });
+            self.make_room(if filled { FORWARD_BUFFER } else { ANSWER_BUFFER });
         }
         while self.start == self.end {
             self.read_once()?;

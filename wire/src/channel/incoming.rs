@@ -1,6 +1,6 @@
 //! Reading packets into the buffer: at a glance where one has come whole, otherwise piece by piece.
 
-use super::{Channel, FIRST_BUFFER};
+use super::{Channel, FIRST_BUFFER, IDLE_BUFFER};
 use crate::WireError;
 use crate::packet::{HEADER, MAX_PAYLOAD, parse_header};
 use crate::socket::Socket;
@@ -126,8 +126,10 @@ impl Channel {
                 patience.begin(self.stream.socket());
             }
             if present == 0 || self.end == self.input.len() {
-                // Memory follows what has really come, so that a header alone cannot claim 16 MiB.
-                self.make_room(wanted.min((2 * present).max(FIRST_BUFFER)));
+                // Memory follows what has really come, so that a header alone cannot claim 16 MiB. As long as it is little it is doubled,
+                // so that the next packet, which may be longer, comes in one piece.
+                let twice = (2 * present).max(FIRST_BUFFER);
+                self.make_room(if twice <= IDLE_BUFFER { twice } else { wanted.min(twice) });
             }
             match self.read_once() {
                 Err(WireError::Closed) if present > 0 => {

@@ -95,6 +95,22 @@ fn a_packet_over_the_limit_is_refused_by_its_header() {
 }
 
 #[test]
+fn little_memory_is_doubled_and_much_is_what_the_packet_takes() {
+    let (client, mut server) = channels();
+    let client = client.stream().socket().clone();
+    let holds = |server: &Channel| server.input.len();
+    for (length, expected) in
+        [(FIRST_BUFFER - HEADER, 1), (FIRST_BUFFER, 2), (2 * FIRST_BUFFER - HEADER, 2), (5000, 0)]
+    {
+        let sender = send(client.clone(), framed(&vec![b'x'; length]));
+        assert_eq!(server.read_command(LIMIT, PARTIAL).unwrap().length, length);
+        sender.join().unwrap();
+        let expected = if expected == 0 { HEADER + length } else { expected * FIRST_BUFFER };
+        assert_eq!(holds(&server), expected, "{length}");
+    }
+}
+
+#[test]
 fn a_header_alone_claims_no_memory() {
     let (mut client, mut server) = channels();
     client.write_raw(b"\xFE\xFF\xFF\0some of it").unwrap();
