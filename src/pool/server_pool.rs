@@ -139,7 +139,10 @@ impl<T> ServerPool<T> {
         let own =
             want.last.and_then(|last| self.idle_after(last)).filter(|idle| lacks(idle, want) == Some(0));
         let place = match own {
-            Some(own) if own.is_near(want) => Some(own),
+            // What triggers have set there and nobody tells of is the session's, as long as no other was served.
+            Some(own) if own.is_near(want) || !own.connection.served.has_others_than(want.session) => {
+                Some(own)
+            }
             own => self.near(want).or(own),
         };
         let place = place.map(|idle| idle.last.place).or_else(|| self.nearest(want))?;

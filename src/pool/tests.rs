@@ -175,7 +175,8 @@ fn among_those_that_fit_one_is_preferred_whose_packets_arrive_where_the_session_
     let open: Vec<_> = open
         .map(|((want, processor), name)| {
             let (slot, connection) = pool.open(want, name);
-            (slot, Box::new(Connection { processor: on(processor), ..*connection }))
+            let served = Served::Several;
+            (slot, Box::new(Connection { processor: on(processor), served, ..*connection }))
         })
         .collect();
     here.processor = on(0);
@@ -183,6 +184,18 @@ fn among_those_that_fit_one_is_preferred_whose_packets_arrive_where_the_session_
     open.into_iter().for_each(|lease| pool.release(lease));
     let order = [(); 5].map(|()| pool.reuse(&here).1.transport);
     assert_eq!(order, [2, 1, 0, 4, 3], "near and the newest, near, its own, the newest, what must change");
+}
+
+#[test]
+fn a_connection_that_has_served_nobody_else_is_its_sessions_wherever_its_packets_arrive() {
+    let mut pool = Fixture::new(10);
+    let mut here = want("a", Some("x"));
+    let (own, near) = (pool.open(&here, 1), pool.open(&here, 2));
+    here.processor.follow(Instant::now(), || Some(0));
+    here.last = Some(own.0.id);
+    pool.release((near.0, Box::new(Connection { processor: here.processor, ..*near.1 })));
+    pool.release((own.0, Box::new(Connection { served: Served::One(here.session), ..*own.1 })));
+    assert_eq!(pool.reuse(&here).1.transport, 1);
 }
 
 #[test]
