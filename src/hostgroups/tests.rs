@@ -367,7 +367,7 @@ fn reference(candidates: &[Candidate], random: u64) -> Result<usize, Unavailable
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn choices_are_those_of_the_reference(

@@ -478,10 +478,9 @@ fn credentials_come_from_the_container() {
 }
 
 #[test]
-fn credentials_that_cannot_be_renewed_serve_until_they_expire() {
+fn credentials_near_their_end_are_not_renewed_for_each_question() {
     let mut site = Site::with(&[]);
     let host = site.fake.add_instance("db", "eu-north-1a");
-    // So near its end that it is to be renewed soon: kept for half a minute.
     site.fake.scene().lifetime = Duration::from_secs(60);
     assert!(site.endpoint(&host).is_ok());
     site.fake.calls();
@@ -490,15 +489,11 @@ fn credentials_that_cannot_be_renewed_serve_until_they_expire() {
 }
 
 #[test]
-fn the_thread_answers_batches_and_ends_at_once() {
+fn the_thread_answers_batches_and_gives_questions_up_at_its_end() {
     let fake = FakeAws::default();
     let host = fake.add_instance("db", "eu-north-1b");
     let shared = Arc::<Shared>::default();
-    let aws = Aws::start_with(
-        asker(&fake, &[], Patience { api: Duration::from_secs(5), ..GREAT }, &shared),
-        shared,
-    )
-    .unwrap();
+    let aws = Aws::start_with(asker(&fake, &[], GREAT, &shared), shared).unwrap();
     let inbox = Arc::new(Inbox::default());
     let subjects = [Subject::Own, Subject::Endpoint(host.as_str().into())];
     let lease = |ticket: u64| {
@@ -526,6 +521,8 @@ fn the_thread_answers_batches_and_ends_at_once() {
         });
         assert!(inbox.drain(Instant::now() + PATIENCE));
         assert!(!ended.load(Ordering::SeqCst), "questions are given up before the call under way has ended");
+        // Which ends with the fake.
+        drop(fake);
     });
     let answers = inbox.wait(Some(Instant::now()));
     assert_eq!(answers, [(5, Err(Category::ProviderError)), (3, Err(Category::ProviderError))]);

@@ -168,20 +168,20 @@ fn kept_leases_stay_out_until_somebody_returns_them() {
 
 #[test]
 fn a_function_that_does_not_come_back_is_left_alone() {
-    for (mode, expected) in [
-        ("hang-in-shut-down", &["create", "shut_down"][..]),
-        ("hang-in-destroy", &["create", "shut_down", "destroy"]),
-    ] {
-        assert_eq!(Site::new(mode, SHORT).end(), expected, "{mode}");
-    }
-    let site = Arc::new(Site::new("hang-in-request", SHORT));
-    let asking = Arc::clone(&site);
-    // It does not come back, and so is not joined.
-    std::thread::spawn(move || asking.ask());
-    eventually("it asks", || site.journal().len() == 2);
-    site.close();
-    assert!(!site.inbox.drain(Instant::now()));
-    assert_eq!(site.journal(), ["create", "request"], "it was not told to end");
+    let ends = |mode: &str, expected: &[&str]| assert_eq!(Site::new(mode, SHORT).end(), expected, "{mode}");
+    // Side by side, for each takes its time.
+    std::thread::scope(|scope| {
+        scope.spawn(|| ends("hang-in-shut-down", &["create", "shut_down"]));
+        scope.spawn(|| ends("hang-in-destroy", &["create", "shut_down", "destroy"]));
+        let site = Arc::new(Site::new("hang-in-request", SHORT));
+        let asking = Arc::clone(&site);
+        // It does not come back, and so is not joined.
+        std::thread::spawn(move || asking.ask());
+        eventually("it asks", || site.journal().len() == 2);
+        site.close();
+        assert!(!site.inbox.drain(Instant::now()));
+        assert_eq!(site.journal(), ["create", "request"], "it was not told to end");
+    });
 }
 
 fn refusal(path: &Path, config: &str) -> String {
@@ -241,8 +241,9 @@ fn a_library_that_does_not_want_to_start_says_why_and_is_unloaded() {
 fn a_library_that_is_not_ready_in_time_is_not_waited_for() {
     let directory = tempfile::tempdir().unwrap();
     let path = providers::misbehaving(directory.path(), &[]);
-    let error = Library::open_within(&path, "hang-in-create", SHORT, SHORT).err().unwrap().to_string();
-    assert!(error.contains("it is not ready after 2 s"), "{error}");
+    let start = Duration::from_secs(1);
+    let error = Library::open_within(&path, "hang-in-create", start, LONG).err().unwrap().to_string();
+    assert!(error.contains("it is not ready after 1 s"), "{error}");
 }
 
 #[test]

@@ -159,6 +159,11 @@ fn of_variables(environment: &Environment) -> Result<Option<Credentials>, Failur
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::dns::Dns;
+    use crate::locality::aws::http::Patience;
+    use admin::Variables;
+    use std::sync::Arc;
 
     #[test]
     fn they_are_renewed_before_they_expire() {
@@ -168,6 +173,30 @@ mod tests {
         assert_eq!(use_for(Some(now + seconds(3_600)), now), seconds(3_300));
         assert_eq!(use_for(Some(now + seconds(60)), now), PAUSE);
         assert_eq!(use_for(Some(now - seconds(60)), now), PAUSE);
+    }
+
+    #[test]
+    fn those_that_cannot_be_renewed_serve_until_they_expire() {
+        let dns = Dns::new(Arc::new(Config::new(Variables::default())), None);
+        let client = Client::new(&dns, None, Patience::default(), Arc::default());
+        // Half a key, so that none are found.
+        let environment = Environment::new([("AWS_ACCESS_KEY_ID", "AKID".to_owned())]);
+        let now = SystemTime::now();
+        for (expiry, serve) in [(Some(now + LOOK), true), (Some(now), false), (None, false)] {
+            let old = Credentials::new("OLD", "hush", None, expiry, "test");
+            let mut cache = Cache { kept: Some((old, Instant::now())) };
+            let mut finder = Finder {
+                client: &client,
+                environment: &environment,
+                metadata: &mut Metadata::default(),
+                region: "eu-north-1",
+                until: Instant::now(),
+            };
+            let got = cache.get(&mut finder).map(|credentials| credentials.access_key_id().to_owned());
+            assert_eq!(got.ok(), serve.then(|| "OLD".to_owned()), "{expiry:?}");
+            let next = cache.kept.map(|(_, until)| until);
+            assert_eq!(next.is_some_and(|next| next > Instant::now()), serve, "not for each question");
+        }
     }
 
     #[test]
