@@ -149,11 +149,8 @@ impl Locality {
         }
         let deadline = Instant::now() + GRACE;
         let returned = self.shared.inbox.drain(deadline);
-        let left = [manager, asker]
-            .into_iter()
-            .flatten()
-            .filter_map(|thread| (!thread.join(deadline)).then_some(()));
-        let joined = left.count() == 0;
+        let threads = [manager, asker].into_iter().flatten();
+        let joined = threads.fold(true, |joined, thread| thread.join(deadline) && joined);
         if let Some(provider) = provider.filter(|_| !returned || !joined) {
             log::error!(
                 "locality: provider {} keeps questions {} s after it was told to end; it stays loaded until the process ends",

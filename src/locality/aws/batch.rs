@@ -47,7 +47,7 @@ impl Asker {
             if self.shared.is_stopping() {
                 return;
             }
-            self.told.take(&region, places.as_ref().err());
+            self.told.take(format!("where endpoints of {region} are"), places.as_ref().err());
             for (host, name) in names {
                 let answer = match &places {
                     Ok(places) => places.locate(&host, &name),
@@ -61,7 +61,7 @@ impl Asker {
         if self.own.is_none() {
             let located = own::locate(&self.client, &self.environment, &mut self.metadata, until);
             if !self.shared.is_stopping() {
-                self.told.take(OWN, located.as_ref().err());
+                self.told.take("where this proxy runs".into(), located.as_ref().err());
             }
             self.own = Some(located.map_err(|failure| failure.category)?);
         }
@@ -103,33 +103,21 @@ fn by_region(shared: &Shared, subjects: &[Subject]) -> BTreeMap<String, Names> {
     regions
 }
 
-/// What [`Told`] calls the proxy's own place.
-const OWN: &str = "";
-
-/// What the log has been told last of each Region and of the own place, so that each change is told once.
+/// Of each thing that AWS does not tell why, as the log has it, so that each change is logged once.
 #[derive(Default)]
 struct Told(HashMap<String, Category>);
 
 impl Told {
-    fn take(&mut self, region: &str, failure: Option<&Failure>) {
-        let what = match region {
-            OWN => "where this proxy runs".to_owned(),
-            region => format!("where endpoints of {region} are"),
+    fn take(&mut self, what: String, failure: Option<&Failure>) {
+        let Some(failure) = failure else {
+            if self.0.remove(&what).is_some() {
+                log::info!("locality: AWS tells {what} again");
+            }
+            return;
         };
-        match failure {
-            Some(failure) => {
-                if self.0.insert(region.to_owned(), failure.category) != Some(failure.category) {
-                    log::warn!(
-                        "locality: AWS does not tell {what} ({}): {failure}",
-                        failure.category.as_str()
-                    );
-                }
-            }
-            None => {
-                if self.0.remove(region).is_some() {
-                    log::info!("locality: AWS tells {what} again");
-                }
-            }
+        if self.0.get(&what) != Some(&failure.category) {
+            log::warn!("locality: AWS does not tell {what} ({}): {failure}", failure.category.as_str());
+            self.0.insert(what, failure.category);
         }
     }
 }
@@ -144,21 +132,21 @@ mod tests {
         let mut told = Told::default();
         let failure = |category| Failure::new(category, "nobody is there").advising("go there");
         let lines = logged(|| {
-            told.take("eu-north-1", None);
+            told.take("this".into(), None);
             for category in [Category::Timeout, Category::Timeout, Category::Throttled] {
-                told.take("eu-north-1", Some(&failure(category)));
+                told.take("this".into(), Some(&failure(category)));
             }
-            told.take(OWN, Some(&failure(Category::Timeout)));
-            told.take("eu-north-1", None);
-            told.take("eu-north-1", None);
+            told.take("that".into(), Some(&failure(Category::Timeout)));
+            told.take("this".into(), None);
+            told.take("this".into(), None);
         });
         assert_eq!(
             lines,
             [
-                "locality: AWS does not tell where endpoints of eu-north-1 are (timeout): nobody is there; go there",
-                "locality: AWS does not tell where endpoints of eu-north-1 are (throttled): nobody is there; go there",
-                "locality: AWS does not tell where this proxy runs (timeout): nobody is there; go there",
-                "locality: AWS tells where endpoints of eu-north-1 are again",
+                "locality: AWS does not tell this (timeout): nobody is there; go there",
+                "locality: AWS does not tell this (throttled): nobody is there; go there",
+                "locality: AWS does not tell that (timeout): nobody is there; go there",
+                "locality: AWS tells this again",
             ]
         );
     }

@@ -8,14 +8,15 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use ureq::http::{Request, Uri};
+use ureq::http::request::Builder;
+use ureq::http::{Request, Response, Uri};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, Error, Proxy};
+use ureq::{Agent, AsSendBody, Body, Error, Proxy};
 
 /// Largest answer that is read, in bytes.
-pub const LARGEST: u64 = 16 << 20;
+const LARGEST: u64 = 16 << 20;
 /// What a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(2);
 
@@ -113,15 +114,9 @@ fn send(agent: &Agent, call: &Call<'_>, patience: Duration) -> Result<Reply, Fai
     for (name, value) in call.headers {
         request = request.header(*name, *value);
     }
-    let sent = match (call.method, call.body) {
-        ("GET", _) => {
-            let request = request.body(()).map_err(|error| failure(call.who, &Error::Http(error)))?;
-            agent.run(agent.configure_request(request).timeout_global(Some(left)).build())
-        }
-        (_, body) => {
-            let request = request.body(body).map_err(|error| failure(call.who, &Error::Http(error)))?;
-            agent.run(agent.configure_request(request).timeout_global(Some(left)).build())
-        }
+    let sent = match call.method {
+        "GET" => run(agent, request, (), left),
+        _ => run(agent, request, call.body, left),
     };
     let mut reply = sent.map_err(|error| failure(call.who, &error))?;
     let status = reply.status().as_u16();
@@ -131,6 +126,16 @@ fn send(agent: &Agent, call: &Call<'_>, patience: Duration) -> Result<Reply, Fai
         Ok(body) => Ok(Reply { status, body }),
         Err(_) => Err(Failure::invalid(call.who, "it is no UTF-8")),
     }
+}
+
+fn run(
+    agent: &Agent,
+    request: Builder,
+    body: impl AsSendBody,
+    patience: Duration,
+) -> Result<Response<Body>, Error> {
+    let request = agent.configure_request(request.body(body)?);
+    agent.run(request.timeout_global(Some(patience)).build())
 }
 
 /// In own words, since the library's may hold parts of the request.

@@ -4,7 +4,7 @@ use super::environment::Environment;
 use super::failure::{Failure, of_answer};
 use super::http::{Call, Client};
 use super::metadata::Metadata;
-use super::places::account;
+use super::places::{account, account_of};
 use crate::locality::provider::Location;
 use serde_json::Value;
 use std::time::Instant;
@@ -47,12 +47,11 @@ fn read_task(answer: &str) -> Option<Location> {
     let text = |name: &str| task.get(name).and_then(Value::as_str).unwrap_or_default();
     let (zone, arn) = (text("AvailabilityZone"), text("TaskARN"));
     let region = arn.split(':').nth(3).filter(|region| !region.is_empty())?;
-    let known = |zone: &str| !zone.is_empty();
-    known(zone).then(|| Location {
+    (!zone.is_empty()).then(|| Location {
         region: region.to_owned(),
         zone: zone.to_owned(),
         zone_id: String::new(),
-        account: account(arn),
+        account: account_of(arn),
     })
 }
 
@@ -89,8 +88,7 @@ fn of_instance(
 /// `accountId` of an instance identity document; empty where it tells none.
 fn read_account(document: &str) -> String {
     let document: Value = serde_json::from_str(document).unwrap_or_default();
-    let id = document.get("accountId").and_then(Value::as_str).unwrap_or_default();
-    account(&format!("::::{id}"))
+    account(document.get("accountId").and_then(Value::as_str).unwrap_or_default())
 }
 
 #[cfg(test)]

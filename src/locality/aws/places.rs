@@ -55,7 +55,7 @@ pub fn instances(who: &str, answer: &str) -> Result<Page<Instance>, Failure> {
         id: text(node, "DBInstanceIdentifier").to_ascii_lowercase(),
         endpoint: child(node, "Endpoint").map(|at| normalise(text(at, "Address"))).unwrap_or_default(),
         zone: text(node, "AvailabilityZone").to_owned(),
-        account: account(text(node, "DBInstanceArn")),
+        account: account_of(text(node, "DBInstanceArn")),
     })
 }
 
@@ -74,7 +74,7 @@ pub fn clusters(who: &str, answer: &str) -> Result<Page<Cluster>, Failure> {
                 (id, text(member, "IsClusterWriter") == "true")
             })
             .collect(),
-        account: account(text(node, "DBClusterArn")),
+        account: account_of(text(node, "DBClusterArn")),
     })
 }
 
@@ -97,11 +97,15 @@ fn page<T>(
     Ok(Page { items: list(result, items).map(read).collect(), next })
 }
 
-/// `arn:PARTITION:SERVICE:REGION:ACCOUNT:...`
-pub fn account(arn: &str) -> String {
-    let account = arn.split(':').nth(4).unwrap_or_default();
-    let is_account = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
-    if is_account { account.to_owned() } else { String::new() }
+/// The account in `arn:PARTITION:SERVICE:REGION:ACCOUNT:...`
+pub fn account_of(arn: &str) -> String {
+    account(arn.split(':').nth(4).unwrap_or_default())
+}
+
+/// An account's id, which is twelve digits; empty for anything else.
+pub fn account(id: &str) -> String {
+    let is_account = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_digit());
+    if is_account { id.to_owned() } else { String::new() }
 }
 
 /// What is known of one Region.
@@ -111,7 +115,7 @@ pub struct Places {
     clusters: Vec<Cluster>,
 }
 
-/// The clusters that an endpoint of a cluster leads to: one, or none.
+/// The cluster that an endpoint leads to, if it is listed.
 fn cluster_of<'a>(clusters: &'a [Cluster], name: &EndpointName, host: &str) -> Option<&'a Cluster> {
     clusters.iter().find(|cluster| match name.kind {
         EndpointKind::Instance => false,
@@ -317,9 +321,9 @@ mod tests {
 
     #[test]
     fn accounts_are_in_arns() {
-        assert_eq!(account("arn:aws-cn:ecs:cn-north-1:111122223333:task/x/y"), "111122223333");
+        assert_eq!(account_of("arn:aws-cn:ecs:cn-north-1:111122223333:task/x/y"), "111122223333");
         for other in ["", "arn:aws:iam::aws:policy/x", "arn:aws:rds:eu-north-1:1111:db:x"] {
-            assert_eq!(account(other), "", "{other}");
+            assert_eq!(account_of(other), "", "{other}");
         }
     }
 }

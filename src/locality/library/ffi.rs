@@ -359,12 +359,16 @@ fn read_description(description: &Descriptor) -> Result<(String, Create, Functio
     if description.flags & !SHOWS_TABLE != 0 {
         return Err(Problem::Description("it has flags that are not known"));
     }
-    let Descriptor { create: Some(create), request: Some(request), shut_down: Some(shut_down), .. } =
-        *description
+    let Descriptor {
+        create: Some(create),
+        request: Some(request),
+        shut_down: Some(shut_down),
+        destroy: Some(destroy),
+        ..
+    } = *description
     else {
         return Err(Problem::Description("one of its functions is null"));
     };
-    let destroy = description.destroy.ok_or(Problem::Description("one of its functions is null"))?;
     Ok((name, create, Functions { request, shut_down, destroy }))
 }
 

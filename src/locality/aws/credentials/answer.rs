@@ -34,7 +34,7 @@ fn build(who: &str, key: &str, secret: &str, token: &str, expiration: &str) -> R
     }
     let expiry = match expiration {
         "" => None,
-        text => Some(time(text).ok_or_else(|| Failure::invalid(who, "the time of expiration is none"))?),
+        text => Some(time(text).ok_or_else(|| Failure::invalid(who, "Expiration is no time"))?),
     };
     let token = (!token.is_empty()).then(|| token.to_owned());
     Ok(Credentials::new(key, secret, token, expiry, super::STATIC))

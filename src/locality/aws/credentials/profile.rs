@@ -8,11 +8,9 @@ use crate::locality::aws::environment::Environment;
 use crate::locality::aws::failure::Failure;
 use aws_credential_types::Credentials;
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-/// Largest file that is read, in bytes.
-const LARGEST: u64 = 1 << 20;
 /// Profiles that lead to one another.
 const LONGEST_CHAIN: usize = 5;
 const SUPPORTED: &str = "pointsman takes profiles with aws_access_key_id, role_arn with source_profile, credential_source or \
@@ -118,7 +116,7 @@ fn read(environment: &Environment) -> Result<Profiles, Failure> {
         [("AWS_CONFIG_FILE", ".aws/config", true), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", false)]
     {
         let Some(path) = environment.file(variable, in_home) else { continue };
-        let text = match read_file(&path) {
+        let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => {
@@ -131,12 +129,6 @@ fn read(environment: &Environment) -> Result<Profiles, Failure> {
         }
     }
     Ok(profiles)
-}
-
-fn read_file(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// In the config file, profiles but the default one are called `profile NAME`, and there are other sections.
