@@ -5,14 +5,14 @@ use super::groups::{self, Group, subject_of};
 use super::ledger::Ledger;
 use super::provider::{Category, Closed, Inbox, Lease, Provider, Subject, Ticket};
 use super::report::{self, Report};
+use super::running::Running;
 use super::snapshot::Snapshot;
 use crate::dns::Dns;
 use crate::hostgroups::Endpoint;
 use crate::pool::Backends;
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Sender, TrySendError, bounded};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Hostgroups are looked at this often; LOAD has them looked at sooner.
@@ -30,36 +30,6 @@ pub struct Locality {
     manager: Mutex<Option<Running>>,
     /// Calls the provider.
     asker: Mutex<Option<Running>>,
-}
-
-/// A thread, and what is disconnected when it has ended.
-struct Running {
-    handle: JoinHandle<()>,
-    ended: Receiver<()>,
-}
-
-impl Running {
-    fn start(name: &str, run: impl FnOnce() + Send + 'static) -> std::io::Result<Self> {
-        let (running, ended) = bounded::<()>(0);
-        let handle = Builder::new().name(name.into()).spawn(move || {
-            run();
-            drop(running);
-        })?;
-        Ok(Self { handle, ended })
-    }
-    fn ends_by(&self, deadline: Instant) -> bool {
-        !self.ended.recv_deadline(deadline).is_err_and(|error| error.is_timeout())
-    }
-    /// False if it is still with the provider at `deadline`: then it is left there.
-    fn join(self, deadline: Instant) -> bool {
-        if !self.ends_by(deadline) {
-            return false;
-        }
-        if self.handle.join().is_err() {
-            log::error!("locality: a thread panicked");
-        }
-        true
-    }
 }
 
 struct Shared {

@@ -19,6 +19,7 @@ mod names;
 mod policy;
 mod provider;
 mod report;
+mod running;
 mod snapshot;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ mod batch;
 mod credentials;
 mod environment;
 mod failure;
+mod file;
 mod http;
 mod metadata;
 mod own;
@@ -25,22 +26,26 @@ mod tests;
 mod xml;
 
 use super::provider::{Answer, Lease, Provider, Subject};
+use super::running::Running;
 use crate::dns::Dns;
 use batch::Asker;
 use environment::Environment;
 use http::{Client, Patience};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// What a batch may take from its request on: less than the manager's patience, which is 10 s.
 const PATIENCE: Duration = Duration::from_secs(8);
 
+/// What the call under way may take at the end; longer than the longest is allowed, which is credential_process.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// The provider.
 pub struct Aws {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<Running>>,
+    grace: Duration,
 }
 
 /// What the thread and its owner share.
@@ -68,8 +73,8 @@ impl Aws {
     }
     fn start_with(mut asker: Asker, shared: Arc<Shared>) -> std::io::Result<Self> {
         let its = Arc::clone(&shared);
-        let thread = Builder::new().name("locality-aws".into()).spawn(move || its.run(&mut asker))?;
-        Ok(Self { shared, thread: Mutex::new(Some(thread)) })
+        let thread = Running::start("locality-aws", move || its.run(&mut asker))?;
+        Ok(Self { shared, thread: Mutex::new(Some(thread)), grace: GRACE })
     }
 }
 
@@ -97,11 +102,13 @@ impl Provider for Aws {
         drop(state);
         drop(unanswered);
         self.shared.changed.notify_all();
-        // A call that is under way ends by its own deadline.
-        if let Some(thread) = self.thread.lock().take()
-            && thread.join().is_err()
-        {
-            log::error!("locality: the thread that asks AWS panicked");
+        // A call that is under way ends by its own deadline, but a file may be on a server that is gone.
+        let thread = self.thread.lock().take();
+        if thread.is_some_and(|thread| !thread.join(Instant::now() + self.grace)) {
+            log::error!(
+                "locality: what is asked of AWS has not come to an end in {} s; is a file of credentials on a server that is gone?",
+                self.grace.as_secs()
+            );
         }
     }
 }

@@ -11,6 +11,7 @@ use super::{Aws, PATIENCE, Shared};
 use crate::config::Config;
 use crate::dns::Dns;
 use crate::locality::provider::{Answer, Category, Inbox, Location, Provider, Subject};
+use crate::locality::running::Running;
 use crate::testing::{eventually, logged};
 use admin::Variables;
 use fake_aws::{
@@ -528,4 +529,25 @@ fn the_thread_answers_batches_and_gives_questions_up_at_its_end() {
     assert_eq!(answers, [(5, Err(Category::ProviderError)), (3, Err(Category::ProviderError))]);
     aws.request(vec![inbox.lease(7, Subject::Own).unwrap()]);
     assert!(inbox.drain(Instant::now()), "nobody takes it");
+}
+
+#[test]
+fn a_thread_that_does_not_come_back_is_left_behind() {
+    let (hold, held) = crossbeam_channel::bounded::<()>(0);
+    let (done, ended) = crossbeam_channel::bounded::<()>(0);
+    let thread = Running::start("held", move || {
+        // Disconnected: the test is over.
+        let _ = held.recv();
+        drop(done);
+    });
+    let thread = parking_lot::Mutex::new(Some(thread.unwrap()));
+    let aws = Aws { shared: Arc::default(), thread, grace: Duration::from_millis(10) };
+    let lines = logged(|| {
+        aws.shut_down();
+        drop(aws);
+    });
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("has not come to an end"), "{lines:?}");
+    drop(hold);
+    assert!(ended.recv().is_err());
 }

@@ -3,9 +3,11 @@
 use super::{Finder, answer};
 use crate::locality::aws::environment::Environment;
 use crate::locality::aws::failure::{Failure, of_answer};
+use crate::locality::aws::file;
 use crate::locality::aws::http::Call;
 use aws_credential_types::Credentials;
 use std::net::IpAddr;
+use std::path::Path;
 use ureq::http::Uri;
 
 const WHO: &str = "the container credentials endpoint";
@@ -67,9 +69,8 @@ fn is_trusted(url: &str) -> bool {
 fn authorization(environment: &Environment) -> Result<Option<String>, Failure> {
     let token = match environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
         Some(path) => {
-            let token = std::fs::read_to_string(path).map_err(|error| {
-                let what =
-                    format!("the container authorization token {path} cannot be read: {}", error.kind());
+            let token = file::read(Path::new(path)).map_err(|error| {
+                let what = format!("the container authorization token {path} cannot be read: {error}");
                 Failure::configuration(what, "see AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
             })?;
             Some(token.trim().to_owned())

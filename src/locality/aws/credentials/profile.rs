@@ -6,9 +6,9 @@
 use super::{Finder, container, of_variables, process, sts};
 use crate::locality::aws::environment::Environment;
 use crate::locality::aws::failure::Failure;
+use crate::locality::aws::file::{self, Unreadable};
 use aws_credential_types::Credentials;
 use std::collections::HashMap;
-use std::io;
 use std::path::Path;
 
 /// Profiles that lead to one another.
@@ -116,11 +116,11 @@ fn read(environment: &Environment) -> Result<Profiles, Failure> {
         [("AWS_CONFIG_FILE", ".aws/config", true), ("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", false)]
     {
         let Some(path) = environment.file(variable, in_home) else { continue };
-        let text = match std::fs::read_to_string(&path) {
+        let text = match file::read(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(Unreadable::Absent) => continue,
             Err(error) => {
-                let what = format!("{} cannot be read: {}", path.display(), error.kind());
+                let what = format!("{} cannot be read: {error}", path.display());
                 return Err(Failure::configuration(what, "let pointsman's user read it"));
             }
         };

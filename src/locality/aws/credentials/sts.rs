@@ -2,6 +2,7 @@
 
 use super::{Finder, answer};
 use crate::locality::aws::failure::{Failure, GRANT};
+use crate::locality::aws::file;
 use crate::locality::aws::sign::Api;
 use aws_credential_types::Credentials;
 use std::path::Path;
@@ -32,8 +33,8 @@ impl<'a> Role<'a> {
 
 /// By the token that is in a file, which is read anew each time: Kubernetes changes it.
 pub fn with_web_identity(finder: &Finder<'_>, role: &Role<'_>, file: &Path) -> Result<Credentials, Failure> {
-    let token = std::fs::read_to_string(file).map_err(|error| {
-        let what = format!("the web identity token {} cannot be read: {}", file.display(), error.kind());
+    let token = file::read(file).map_err(|error| {
+        let what = format!("the web identity token {} cannot be read: {error}", file.display());
         Failure::configuration(what, "see AWS_WEB_IDENTITY_TOKEN_FILE")
     })?;
     ask(finder, None, "AssumeRoleWithWebIdentity", role, Some(("WebIdentityToken", token.trim())))
