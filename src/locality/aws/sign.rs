@@ -9,6 +9,7 @@ use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4::SigningParams;
 use std::time::{Instant, SystemTime};
+use ureq::http::Uri;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded; charset=utf-8");
 
@@ -45,6 +46,13 @@ impl Api<'_> {
         until: Instant,
     ) -> Result<String, Failure> {
         let (who, url) = (self.who(), self.url());
+        // To sign a request to another URL is a panic.
+        if !is_whole(&url) {
+            return Err(Failure::configuration(
+                format!("{who} would be asked at what is no URL of http or https"),
+                "see AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_RDS, AWS_ENDPOINT_URL_STS and AWS_REGION",
+            ));
+        }
         let body = form(parameters.iter().chain(&[("Version", self.version)]));
         let signature = match credentials {
             Some(credentials) => {
@@ -63,6 +71,13 @@ impl Api<'_> {
             status => Err(of_answer(&who, status, xml::error_code(&reply.body).as_deref())),
         }
     }
+}
+
+/// Whether a URL tells how and whom to ask.
+fn is_whole(url: &str) -> bool {
+    url.parse::<Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
+    })
 }
 
 /// `name=value&...`, where all but unreserved characters are escaped.

@@ -328,6 +328,18 @@ fn refusals_say_what_to_do() {
 }
 
 #[test]
+fn an_endpoint_that_is_no_url_is_a_mistake_of_the_configuration() {
+    let mut site = Site::new();
+    let host = site.fake.add_instance("db", "eu-north-1a");
+    let keys = [("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET)];
+    for url in ["/rds", "/", "127.0.0.1:1", "http://", "http:///rds", "ftp://127.0.0.1", "http://hush hush"] {
+        site.become_of(&[("AWS_ENDPOINT_URL_RDS", url), keys[0], keys[1]]);
+        let line = site.failure(&host, Category::ProviderError);
+        assert!(line.contains("see AWS_ENDPOINT_URL"), "{url}: {line}");
+    }
+}
+
+#[test]
 fn answers_that_make_no_sense_are_invalid() {
     let mut site = Site::new();
     let host = site.fake.add_instance("db", "eu-north-1a");
