@@ -25,6 +25,7 @@ pub struct Asker {
     credentials: Cache,
     /// Where this proxy runs, which does not change while it does.
     own: Option<Location>,
+    turns: Turns,
     told: Told,
 }
 
@@ -33,8 +34,8 @@ type Names = Vec<(Arc<str>, EndpointName)>;
 impl Asker {
     /// Asks nobody yet.
     pub fn new(environment: Environment, client: Client, shared: Arc<Shared>) -> Self {
-        let (metadata, credentials, told) = Default::default();
-        Self { shared, client, environment, metadata, credentials, own: None, told }
+        let (metadata, credentials, turns, told) = Default::default();
+        Self { shared, client, environment, metadata, credentials, own: None, turns, told }
     }
     /// Answers these, each as soon as it is known, or all by `until`.
     pub fn ask(&mut self, subjects: &[Subject], until: Instant) {
@@ -42,10 +43,16 @@ impl Asker {
             let own = self.own(until);
             self.shared.answer(&Subject::Own, &own);
         }
-        for (region, names) in by_region(&self.shared, subjects) {
+        let mut regions = Vec::from_iter(by_region(&self.shared, subjects));
+        regions.sort_by_key(|(region, _)| self.turns.of(region));
+        for (region, names) in regions {
+            let in_time = Instant::now() < until;
             let places = self.places(&region, &names, until);
             if self.shared.is_stopping() {
                 return;
+            }
+            if in_time {
+                self.turns.take(&region, places.is_err());
             }
             self.told.take(format!("where endpoints of {region} are"), places.as_ref().err());
             for (host, name) in names {
@@ -101,6 +108,25 @@ fn by_region(shared: &Shared, subjects: &[Subject]) -> BTreeMap<String, Names> {
         }
     }
     regions
+}
+
+/// The order in which Regions are asked: those that fail take the time of a batch, and must not take it from the others each time.
+#[derive(Default)]
+struct Turns {
+    taken: u64,
+    /// Whether it failed then, and which turn it had last.
+    last: HashMap<String, (bool, u64)>,
+}
+
+impl Turns {
+    /// Who answers is asked before who fails, and who has waited longest before the others.
+    fn of(&self, region: &str) -> (bool, u64) {
+        self.last.get(region).copied().unwrap_or_default()
+    }
+    fn take(&mut self, region: &str, failed: bool) {
+        self.taken += 1;
+        self.last.insert(region.to_owned(), (failed, self.taken));
+    }
 }
 
 /// Of each thing that AWS does not tell why, as the log has it, so that each change is logged once.

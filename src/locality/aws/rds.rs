@@ -15,6 +15,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const RETRIES: u32 = 3;
 /// Entries of a page, as many as the API gives.
 const PAGE: &str = "100";
+/// Pages of a listing: more than there is time for, so that one without end takes no memory without end.
+const MOST_PAGES: usize = 200;
 /// Instances that are asked for by their identifiers; of more, all are listed.
 const MOST_FILTERED: usize = 60;
 
@@ -74,7 +76,7 @@ impl Rds<'_> {
     ) -> Result<Vec<T>, Failure> {
         let mut items = Vec::new();
         let mut marker: Option<String> = None;
-        loop {
+        for _ in 0..MOST_PAGES {
             let mut parameters = vec![("Action", action), ("MaxRecords", PAGE)];
             parameters.extend_from_slice(filter);
             parameters.extend(marker.as_deref().map(|marker| ("Marker", marker)));
@@ -82,12 +84,11 @@ impl Rds<'_> {
             items.extend(page.items);
             match page.next {
                 None => return Ok(items),
-                Some(next) if marker.as_ref() == Some(&next) => {
-                    return Err(Failure::invalid(&self.api.who(), "its pages do not end"));
-                }
+                Some(next) if marker.as_ref() == Some(&next) => break,
                 next => marker = next,
             }
         }
+        Err(Failure::invalid(&self.api.who(), "its pages do not end"))
     }
     /// One page; asked for again where that was too often and there is time.
     fn ask(&self, parameters: &[(&str, &str)]) -> Result<String, Failure> {
