@@ -6,11 +6,24 @@ use roxmltree::{Document, Node, ParsingOptions};
 /// Elements and texts of an answer that is read; one page of a listing has some ten thousand.
 const MOST_NODES: u32 = 2_000_000;
 
+/// Equals signs from one tag to the next, and so attributes of an element. The parser compares each with all before it; AWS's
+/// answers have one in all, and a few in texts.
+const MOST_ATTRIBUTES: usize = 256;
+
 /// Reads an answer. `who` is for the failure.
 pub fn parse<'a>(who: &str, text: &'a str) -> Result<Document<'a>, Failure> {
-    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     // The parser's words may quote the answer.
-    Document::parse_with_options(text, options).map_err(|_| Failure::invalid(who, "it is no complete XML"))
+    document(text).ok_or_else(|| Failure::invalid(who, "it is no complete XML"))
+}
+
+fn document(text: &str) -> Option<Document<'_>> {
+    // No "<" stands within a tag.
+    let attributes = |piece: &str| piece.bytes().filter(|byte| *byte == b'=').count();
+    if text.split('<').any(|piece| attributes(piece) > MOST_ATTRIBUTES) {
+        return None;
+    }
+    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    Document::parse_with_options(text, options).ok()
 }
 
 /// The child of this name. Namespaces are those of API versions and say nothing more.
@@ -30,7 +43,7 @@ pub fn list<'a, 'input>(node: Node<'a, 'input>, name: &str) -> impl Iterator<Ite
 
 /// The code of an error's answer, if it is one: `ErrorResponse/Error/Code`, a word.
 pub fn error_code(text: &str) -> Option<String> {
-    let document = Document::parse(text).ok()?;
+    let document = document(text)?;
     let code = document.descendants().find(|node| node.tag_name().name() == "Code")?.text()?.trim();
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
     (!code.is_empty() && code.len() <= 64 && code.bytes().all(is_word)).then(|| code.to_owned())
@@ -64,6 +77,19 @@ mod tests {
         assert_eq!((text(root, "b"), text(root, "c"), text(root, "d")), ("x", "", ""));
         assert_eq!(list(root, "list").filter_map(|node| node.text()).collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(list(root, "none").count(), 0);
+    }
+
+    #[test]
+    fn no_element_has_so_many_attributes_that_reading_takes_long() {
+        let with = |count: usize| {
+            let attributes: String = (0..count).map(|number| format!(" a{number}='>'")).collect();
+            format!("<b><a{attributes}/></b>")
+        };
+        assert!(parse("rds", &with(256)).is_ok());
+        for many in [257, 500_000] {
+            assert_eq!(parse("rds", &with(many)).unwrap_err().category, Category::InvalidAnswer);
+            assert_eq!(error_code(&with(many)), None);
+        }
     }
 
     #[test]
