@@ -118,7 +118,7 @@ impl Ledger {
         let awaited = |record: &Record| record.asked.is_some_and(|(asked, _)| asked == ticket);
         let (subject, record) = self.records.iter_mut().find(|(_, record)| awaited(record))?;
         match answer {
-            Ok(location) if !location.region.is_empty() => {
+            Ok(location) if location.makes_sense() => {
                 record.known = Some((location, now));
                 (record.asked, record.error, record.failures) = (None, None, 0);
                 // A little early, so that it stays fresh; what is asked for together today need not be tomorrow.
@@ -277,11 +277,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_without_a_region_is_no_answer() {
-        let (mut ledger, now) = (ledger(), Instant::now());
-        let ticket = ask(&mut ledger, now);
-        ledger.answer(ticket, Ok(Location::default()), now, 0.0);
-        assert_eq!(state(&ledger, now), (State::Error, Some(Category::InvalidAnswer)));
+    fn a_place_that_makes_no_sense_is_no_answer() {
+        for (region, zone) in [("", "a"), ("eu-north-1", &*"z".repeat(64)), ("eu-north-1", "a\nb")] {
+            let (mut ledger, now) = (ledger(), Instant::now());
+            let ticket = ask(&mut ledger, now);
+            let place = Location { region: region.into(), zone: zone.into(), ..Location::default() };
+            ledger.answer(ticket, Ok(place), now, 0.0);
+            assert_eq!(state(&ledger, now), (State::Error, Some(Category::InvalidAnswer)));
+        }
     }
 
     #[test]

@@ -41,7 +41,16 @@ pub enum Nearness {
     Zone,
 }
 
+/// Longest text of a place, in bytes. None of AWS's comes near.
+const LONGEST: usize = 63;
+
 impl Location {
+    /// Whether it can be a place: a Region at least, and words.
+    pub fn makes_sense(&self) -> bool {
+        let is_word = |text: &String| text.len() <= LONGEST && !text.contains(char::is_control);
+        !self.region.is_empty()
+            && [&self.region, &self.zone, &self.zone_id, &self.account].into_iter().all(is_word)
+    }
     /// How near another place is. Zones are compared by id where both have one, else by name, which says nothing
     /// between two accounts.
     pub fn nearness(&self, other: &Self) -> Nearness {
