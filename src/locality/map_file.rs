@@ -6,7 +6,7 @@
 //! db-1.c1yqcg0ie39o.eu-north-1.rds.amazonaws.com       eu-north-1  eu-north-1a  eun1-az1   123456789012
 //! ```
 //!
-//! The zone, its id and the account may be absent, or `-`. The file is read at each request, so that a change is seen at the next
+//! The zone, its id and the account may be absent, or `-`. Capitals do not matter. The file is read at each request, so that a change is seen at the next
 //! refresh.
 
 use super::provider::{Answer, Category, Lease, Location, Provider, Subject};
@@ -90,10 +90,12 @@ fn read(path: &Path) -> std::io::Result<String> {
 fn parse(text: &str) -> (HashMap<String, Location>, Option<String>) {
     let mut places = HashMap::new();
     let mut problem = None;
+    // Editors on Windows put a byte order mark first.
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default();
         let mut fields =
-            line.split_whitespace().map(|field| if field == "-" { "" } else { field }.to_owned());
+            line.split_whitespace().map(|field| if field == "-" { "" } else { field }.to_ascii_lowercase());
         let Some(name) = fields.next() else { continue };
         let mut field = || fields.next().unwrap_or_default();
         let location = Location { region: field(), zone: field(), zone_id: field(), account: field() };
@@ -101,7 +103,7 @@ fn parse(text: &str) -> (HashMap<String, Location>, Option<String>) {
             problem.get_or_insert_with(|| format!("line {number} names no Region"));
             continue;
         }
-        places.insert(name.trim_end_matches('.').to_ascii_lowercase(), location);
+        places.insert(name.trim_end_matches('.').to_owned(), location);
     }
     (places, problem)
 }
@@ -143,11 +145,14 @@ mod tests {
         assert_eq!((&*server.region, &*server.zone), ("eu-north-1", ""));
         assert_eq!(*file.told.lock(), None);
         let upper = HOST.to_uppercase();
-        std::fs::write(&path, format!("{upper}. eu-north-1 - eun1-az1 123456789012\nself\n")).unwrap();
+        // As an editor on Windows writes it.
+        let text = format!("\u{FEFF}{upper}. EU-NORTH-1 - EUN1-AZ1 123456789012\r\nself\r\n");
+        std::fs::write(&path, text).unwrap();
         let [own, server] = ask(&file);
         assert_eq!(own, Err(Category::NotFound));
         let server = server.unwrap();
-        assert_eq!((&*server.zone, &*server.zone_id, &*server.account), ("", "eun1-az1", "123456789012"));
+        assert_eq!((&*server.region, &*server.zone), ("eu-north-1", ""));
+        assert_eq!((&*server.zone_id, &*server.account), ("eun1-az1", "123456789012"));
         assert_eq!(file.told.lock().as_deref(), Some("line 2 names no Region"));
     }
 
