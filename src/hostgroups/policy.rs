@@ -67,7 +67,9 @@ fn locality_of(settings: &str) -> Result<Option<locality::Policy>, String> {
         return Ok(None);
     }
     // The table's own check lets nothing in that is no JSON, but that a file can hold.
-    let value: Value = serde_json::from_str(settings).map_err(|_| "it is no JSON".to_owned())?;
+    let value: Value = serde_json::from_str(settings).map_err(|_| {
+        "it is no JSON, or has a number that is too large; nothing in it has an effect".to_owned()
+    })?;
     let policy = locality::Policy::parse(&value).map_err(|rejected| rejected.to_string())?;
     let empty = value.as_object().is_some_and(|object| object.is_empty());
     match policy {
@@ -128,5 +130,12 @@ mod tests {
             "{ignored:?}"
         );
         assert!(!ignored[0].contains("s3cret"));
+        // JSON to the table's check, but no number that there is.
+        let (policy, ignored) = with("7e999");
+        assert_eq!(policy.locality, None);
+        assert!(
+            ignored[0].contains("a number that is too large") && !ignored[0].contains("7e9"),
+            "{ignored:?}"
+        );
     }
 }
