@@ -119,8 +119,9 @@ impl Locality {
         }
         let deadline = Instant::now() + GRACE;
         let returned = self.shared.inbox.drain(deadline);
-        let threads = [manager, asker].into_iter().flatten();
-        let joined = threads.fold(true, |joined, thread| thread.join(deadline) && joined);
+        // Both, whatever comes of the first.
+        let joined = [manager, asker].map(|thread| thread.is_none_or(|thread| thread.join(deadline)));
+        let joined = joined.into_iter().all(|joined| joined);
         if let Some(provider) = provider.filter(|_| !returned || !joined) {
             log::error!(
                 "locality: provider {} keeps questions {} s after it was told to end; it stays loaded until the process ends",
