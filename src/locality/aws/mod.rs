@@ -25,13 +25,14 @@ mod sign;
 mod tests;
 mod xml;
 
-use super::provider::{Answer, Lease, Provider, Subject};
+use super::provider::{Answer, Category, Lease, Provider, Subject};
 use super::running::Running;
 use crate::dns::Dns;
 use batch::Asker;
 use environment::Environment;
 use http::{Client, Patience};
 use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,9 +59,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     /// Requests that nobody has begun with, and when each must have been answered.
-    waiting: Vec<(Lease, Instant)>,
+    waiting: BTreeMap<Subject, (Lease, Instant)>,
     /// Those that are being asked about.
-    current: Vec<Lease>,
+    current: BTreeMap<Subject, Lease>,
     stopping: bool,
 }
 
@@ -91,8 +92,13 @@ impl Provider for Aws {
         if state.stopping {
             return;
         }
-        state.waiting.extend(leases.into_iter().map(|lease| (lease, until)));
+        // Who is asked about anew is not waited for by the question before any more.
+        let superseded: Vec<_> = leases
+            .into_iter()
+            .filter_map(|lease| state.waiting.insert(lease.subject().clone(), (lease, until)))
+            .collect();
         drop(state);
+        drop(superseded);
         self.shared.changed.notify_all();
     }
     fn shut_down(&self) {
@@ -130,26 +136,35 @@ impl Shared {
     }
     /// The next batch; `None` at the end.
     fn next(&self) -> Option<(Vec<Subject>, Instant)> {
-        let mut state = self.state.lock();
-        while state.waiting.is_empty() && !state.stopping {
-            self.changed.wait(&mut state);
+        loop {
+            let mut state = self.state.lock();
+            while state.waiting.is_empty() && !state.stopping {
+                self.changed.wait(&mut state);
+            }
+            if state.stopping {
+                return None;
+            }
+            let (now, waiting) = (Instant::now(), std::mem::take(&mut state.waiting));
+            // Whose time is over takes none from the others.
+            let (asked, late): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|(_, (_, until))| *until > now);
+            let until = asked.iter().map(|(_, (_, until))| *until).min();
+            state.current = asked.into_iter().map(|(subject, (lease, _))| (subject, lease)).collect();
+            let subjects = state.current.keys().cloned().collect();
+            drop(state);
+            for (_, (lease, _)) in late {
+                // Closed: nobody waits for it.
+                let _ = lease.answer(Err(Category::Timeout));
+            }
+            if let Some(until) = until {
+                return Some((subjects, until));
+            }
         }
-        if state.stopping {
-            return None;
-        }
-        let waiting = std::mem::take(&mut state.waiting);
-        let until = waiting.iter().map(|(_, until)| *until).min()?;
-        state.current = waiting.into_iter().map(|(lease, _)| lease).collect();
-        Some((state.current.iter().map(|lease| lease.subject().clone()).collect(), until))
     }
-    /// Answers all leases for a subject.
+    /// Answers for a subject, if that has not been done yet.
     fn answer(&self, subject: &Subject, answer: &Answer) {
-        let mut state = self.state.lock();
-        let (answered, left) =
-            std::mem::take(&mut state.current).into_iter().partition(|lease| lease.subject() == subject);
-        state.current = left;
-        drop(state);
-        for lease in Vec::<Lease>::into_iter(answered) {
+        let lease = self.state.lock().current.remove(subject);
+        if let Some(lease) = lease {
             // Closed: nobody waits for it.
             let _ = lease.answer(answer.clone());
         }

@@ -84,9 +84,10 @@ impl Site {
     /// What is said of these, by subject, each once.
     fn ask_all(&mut self, subjects: &[Subject]) -> BTreeMap<Subject, Answer> {
         let inbox = Arc::new(Inbox::default());
-        let leases =
-            (0..).zip(subjects).map(|(ticket, subject)| inbox.lease(ticket, subject.clone()).unwrap());
-        self.shared.state.lock().current = leases.collect();
+        let lease = |(ticket, subject): (u64, &Subject)| {
+            (subject.clone(), inbox.lease(ticket, subject.clone()).unwrap())
+        };
+        self.shared.state.lock().current = (0..).zip(subjects).map(lease).collect();
         self.asker.ask(subjects, Instant::now() + self.patience);
         assert!(self.shared.state.lock().current.is_empty(), "all are answered");
         assert!(inbox.drain(Instant::now()));
@@ -603,4 +604,23 @@ fn a_thread_that_does_not_come_back_is_left_behind() {
     assert!(lines[0].contains("has not come to an end"), "{lines:?}");
     drop(hold);
     assert!(ended.recv().is_err());
+}
+
+#[test]
+fn a_question_replaces_the_one_before_and_none_takes_the_time_of_another() {
+    let shared = Arc::<Shared>::default();
+    let aws = Aws { shared: Arc::clone(&shared), thread: Default::default(), grace: Duration::ZERO };
+    let inbox = Arc::new(Inbox::default());
+    let lease = |ticket, subject: &Subject| inbox.lease(ticket, subject.clone()).unwrap();
+    let (late, host) = (Subject::Own, Subject::Endpoint("db.cabc.eu-north-1.rds.amazonaws.com".into()));
+    aws.request(vec![lease(0, &host)]);
+    aws.request(vec![lease(1, &host)]);
+    let answers = || inbox.wait(Some(Instant::now()));
+    assert_eq!(answers(), [(0, Err(Category::ProviderError))], "asked anew under another number");
+    shared.state.lock().waiting.insert(late.clone(), (lease(2, &late), Instant::now()));
+    let (subjects, until) = shared.next().unwrap();
+    assert_eq!(subjects, [host]);
+    assert!(until > Instant::now());
+    assert_eq!(answers(), [(2, Err(Category::Timeout))]);
+    assert_eq!(shared.state.lock().current.len(), 1);
 }
