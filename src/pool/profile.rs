@@ -4,7 +4,7 @@ use super::identity::Identity;
 use super::names::{Names, Server};
 use super::processor::Processor;
 use super::server_pool::SlotId;
-use super::variables::{CHARACTER_SETS, OF_TEXTS, twin};
+use super::variables::{CHARACTER_SETS, MISTAKEN_DEFAULT, OF_TEXTS, twin};
 use crate::quoting::{Characters, Quoting};
 use std::sync::Arc;
 use std::time::Instant;
@@ -172,6 +172,7 @@ impl Profile {
         }
         parts.extend(others.iter().map(|(name, _)| match &**name {
             "sql_mode" if server.ignores_space() => format!("sql_mode={SQL_MODE_IGNORING_SPACE}"),
+            name if MISTAKEN_DEFAULT.contains(&name) => format!("{name}=@@GLOBAL.{name}"),
             name => format!("{name}=DEFAULT"),
         }));
         for (name, value) in &wanted.variables {

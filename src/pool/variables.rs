@@ -136,6 +136,10 @@ const OTHERS: [&str; 24] = [
     "timestamp",
 ];
 
+/// Variables that MySQL has turned round inside: `SET foreign_key_checks = DEFAULT` gives them the opposite of their global value.
+/// Seen with 9.7.
+pub const MISTAKEN_DEFAULT: [&str; 2] = ["foreign_key_checks", "unique_checks"];
+
 /// Variables that are on or off.
 const SWITCHES: [&str; 15] = [
     "autocommit",

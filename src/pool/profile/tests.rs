@@ -39,6 +39,17 @@ fn what_is_not_wanted_goes_back_to_its_default() {
 }
 
 #[test]
+fn what_mysql_gives_a_wrong_default_gets_its_global_value() {
+    let (plain, set) =
+        (profile(None, &[]), profile(None, &[("foreign_key_checks", "'OFF'"), ("unique_checks", "'OFF'")]));
+    let back = set.set_statement(&plain, &Fake(8)).unwrap();
+    assert_eq!(
+        back,
+        "SET foreign_key_checks=@@GLOBAL.foreign_key_checks, unique_checks=@@GLOBAL.unique_checks"
+    );
+}
+
+#[test]
 fn a_variable_that_has_two_names_is_one() {
     let mut set = profile(None, &[("tmp_table_size", "1"), ("tmp_memory_table_size", "2")]);
     assert_eq!(set, profile(None, &[("tmp_memory_table_size", "2")]));
