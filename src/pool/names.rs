@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use wire::CapabilityFlags;
 use wire::backend::Backend;
-use wire::version::is_mysql_8;
+use wire::version::{has_transaction_names, is_mysql_8};
 
 /// The character set and collation that a session talks in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +43,14 @@ fn login_names(id: u16, server: &dyn Server) -> String {
     format!("{} COLLATE {}", collation.charset(), collation.collation())
 }
 
-/// What must be known of a server to speak to it of collations.
+/// What must be known of a server to set something on it.
 pub trait Server {
     /// Whether the server has the collation of this id.
     fn knows_collation(&self, id: u16) -> bool;
     /// Whether its client logged in with CLIENT_IGNORE_SPACE, which adds IGNORE_SPACE to the global sql_mode.
     fn ignores_space(&self) -> bool;
+    /// Whether its variables of transactions are named `transaction_isolation` and so on, not `tx_isolation`.
+    fn has_transaction_names(&self) -> bool;
 }
 
 impl Server for Backend {
@@ -62,5 +64,8 @@ impl Server for Backend {
     }
     fn ignores_space(&self) -> bool {
         self.capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
+    }
+    fn has_transaction_names(&self) -> bool {
+        has_transaction_names(&self.server_version)
     }
 }

@@ -173,11 +173,11 @@ impl Profile {
         parts.extend(others.iter().map(|(name, _)| match &**name {
             "sql_mode" if server.ignores_space() => format!("sql_mode={SQL_MODE_IGNORING_SPACE}"),
             name if MISTAKEN_DEFAULT.contains(&name) => format!("{name}=@@GLOBAL.{name}"),
-            name => format!("{name}=DEFAULT"),
+            name => format!("{}=DEFAULT", name_on(name, server)),
         }));
         for (name, value) in &wanted.variables {
             if self.get(name) != Some(value) || names && is_character_set(name) {
-                parts.push(format!("{name}={value}"));
+                parts.push(format!("{}={value}", name_on(name, server)));
             }
         }
         (!parts.is_empty()).then(|| format!("SET {}", parts.join(", ")))
@@ -210,6 +210,17 @@ impl Profile {
             text.push_str(&format!(", sql_mode={SQL_MODE_IGNORING_SPACE}"));
         }
         text
+    }
+}
+
+/// The name of a variable on a server, where it may have come from one that has another for it.
+fn name_on<'a>(name: &'a str, server: &dyn Server) -> &'a str {
+    match (name, server.has_transaction_names()) {
+        ("tx_isolation", true)
+        | ("tx_read_only", true)
+        | ("transaction_isolation", false)
+        | ("transaction_read_only", false) => twin(name).unwrap_or(name),
+        _ => name,
     }
 }
 

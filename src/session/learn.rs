@@ -58,8 +58,8 @@ impl Session<'_> {
                     seen.push(name);
                 }
                 Assignment::NextTransaction => self.hold.add(Reason::NextTransaction),
-                Assignment::Transaction if !tracked => self.hold.add_variable("transaction_isolation"),
-                Assignment::Transaction => {}
+                Assignment::Transaction(_) if !tracked => self.hold.add_variable("transaction_isolation"),
+                Assignment::Transaction(_) => {}
             }
         }
         for (name, value) in reported.iter().filter(|(name, _)| !seen.contains(&name.as_str())) {

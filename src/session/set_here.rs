@@ -49,6 +49,7 @@ fn is_certain(setting: &Setting, version: impl Fn() -> Option<String>) -> bool {
                 "time_zone" => is_offset(value),
                 name => SWITCHES.contains(&name) && matches!(value.as_str(), "'ON'" | "'OFF'"),
             },
+            Assignment::Transaction(level) => level.is_some(),
             _ => false,
         })
 }
@@ -111,6 +112,7 @@ mod tests {
             "SET AUTOCOMMIT = 0",
             "SET SESSION wait_timeout=28800, @@session.time_zone = '+00:00', foreign_key_checks=1",
             "SET time_zone='-12:59'",
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         ] {
             assert!(certain(sql, None), "{sql}");
         }
@@ -128,6 +130,9 @@ mod tests {
             "SET time_zone='+13:00'",
             "SET time_zone='+1:00'",
             "SET TRANSACTION READ ONLY",
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET SESSION TRANSACTION READ ONLY",
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY",
             "SET GLOBAL wait_timeout=100",
         ] {
             assert!(!certain(sql, Some("9.7.0")), "{sql}");

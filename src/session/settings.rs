@@ -19,8 +19,9 @@ pub enum Assignment {
     Variable(String, Option<String>),
     /// SET TRANSACTION, for the next transaction alone.
     NextTransaction,
-    /// SET SESSION TRANSACTION: servers report it under the names of variables.
-    Transaction,
+    /// SET SESSION TRANSACTION, and the isolation level (`READ-COMMITTED`) where it sets nothing else: servers report it under the
+    /// names of variables.
+    Transaction(Option<&'static str>),
 }
 
 /// One SET statement.
@@ -44,8 +45,8 @@ impl Setting {
         if !is(first, "SET") || rest.iter().any(is_foreign) || calls_functions(rest) {
             return None;
         }
-        if rest.first().is_some_and(|token| is(token, "TRANSACTION")) {
-            return Some(Self { assignments: vec![Assignment::NextTransaction] });
+        if let Some(assignments) = parse_transaction(rest) {
+            return Some(Self { assignments });
         }
         let (mut assignments, mut global) = (Vec::new(), false);
         for assignment in split_at_commas(rest) {
@@ -73,6 +74,9 @@ impl Setting {
                 Assignment::Names(text) => profile.set_names(text),
                 Assignment::Variable(name, Some(value)) if value == "DEFAULT" => profile.unset(name),
                 Assignment::Variable(name, Some(value)) => profile.set(name, value),
+                Assignment::Transaction(Some(level)) => {
+                    profile.set("transaction_isolation", &format!("'{level}'"))
+                }
                 _ => {}
             }
         }
@@ -129,6 +133,32 @@ fn split_at_commas<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = &'t 
     })
 }
 
+/// Reads what a SET TRANSACTION assigns, which stands alone in its statement and has commas of its own.
+fn parse_transaction(tokens: &[Token<'_>]) -> Option<Vec<Assignment>> {
+    match tokens {
+        [transaction, ..] if is(transaction, "TRANSACTION") => Some(vec![Assignment::NextTransaction]),
+        [scope, transaction, _, ..] if is_elsewhere(scope) && is(transaction, "TRANSACTION") => {
+            Some(Vec::new())
+        }
+        [scope, transaction, characteristics @ ..] if is_session(scope) && is(transaction, "TRANSACTION") => {
+            Some(vec![Assignment::Transaction(isolation_level(characteristics))])
+        }
+        _ => None,
+    }
+}
+
+/// The isolation level as variables have it, where nothing else is said.
+fn isolation_level(tokens: &[Token<'_>]) -> Option<&'static str> {
+    const LEVELS: [&str; 4] = ["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
+    let [isolation, level, words @ ..] = tokens else { return None };
+    let says = |name: &&str| {
+        let mut wanted = name.split('-');
+        words.iter().all(|word| wanted.next().is_some_and(|wanted| is(word, wanted)))
+            && wanted.next().is_none()
+    };
+    LEVELS.into_iter().find(says).filter(|_| is(isolation, "ISOLATION") && is(level, "LEVEL"))
+}
+
 /// Reads one assignment; `Some(None)` for one that does not concern the session.
 fn parse_assignment(tokens: &[Token<'_>]) -> Option<Option<Assignment>> {
     let assignment = match tokens {
@@ -138,9 +168,6 @@ fn parse_assignment(tokens: &[Token<'_>]) -> Option<Option<Assignment>> {
         [password, ..] if is(password, "PASSWORD") => return Some(None),
         [Token::SystemVariable, scope, Token::Symbol(b'.'), ..] | [scope, ..] if is_elsewhere(scope) => {
             return Some(None);
-        }
-        [scope, transaction, ..] if is_session(scope) && is(transaction, "TRANSACTION") => {
-            Assignment::Transaction
         }
         [Token::SystemVariable, scope, Token::Symbol(b'.'), rest @ ..] if is_session(scope) => {
             parse_variable(rest)?
@@ -210,7 +237,15 @@ mod tests {
             ("SET @@session.autocommit = OFF", vec![variable("autocommit", Some("'OFF'"))]),
             ("SET autocommit=0", vec![variable("autocommit", Some("'OFF'"))]),
             ("SET character_set_results = NULL", vec![variable("character_set_results", Some("NULL"))]),
-            ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", vec![Transaction]),
+            (
+                "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+                vec![Transaction(Some("READ-COMMITTED"))],
+            ),
+            ("set local transaction isolation level serializable;", vec![Transaction(Some("SERIALIZABLE"))]),
+            ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY", vec![Transaction(None)]),
+            ("SET SESSION TRANSACTION ISOLATION LEVEL READ", vec![Transaction(None)]),
+            ("SET SESSION TRANSACTION READ WRITE", vec![Transaction(None)]),
+            ("SET GLOBAL TRANSACTION READ ONLY, ISOLATION LEVEL SERIALIZABLE", vec![]),
             ("SET TRANSACTION READ ONLY", vec![NextTransaction]),
             ("SET CHARACTER SET utf8", vec![CharacterSet]),
             (

@@ -15,6 +15,17 @@ pub fn is_mysql_9(version: &str) -> bool {
     mysql_major(version).is_some_and(|major| major >= 9)
 }
 
+/// Whether it is that of a server on which variables of transactions are named `transaction_isolation` and so on, not `tx_isolation`
+/// (MySQL 5.7.20, MariaDB 11.1).
+pub fn has_transaction_names(version: &str) -> bool {
+    let (version, first) = match is_mariadb(version) {
+        true => (version.strip_prefix("5.5.5-").unwrap_or(version), [11, 1, 0]),
+        false => (version, [5, 7, 20]),
+    };
+    let numbers = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    numbers.take(first.len()).ge(first)
+}
+
 fn mysql_major(version: &str) -> Option<u32> {
     let major = version.split('.').next()?.parse().ok()?;
     (!is_mariadb(version)).then_some(major)
@@ -23,6 +34,24 @@ fn mysql_major(version: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_variables_of_transactions_have_their_later_names_is_told() {
+        for (version, expected) in [
+            ("9.7.0", true),
+            ("8.0.42-33", true),
+            ("5.7.20", true),
+            ("5.7.12", false),
+            ("5.6.51-log", false),
+            ("5.5.5-10.11.14-MariaDB-0+deb12u2", false),
+            ("11.0.6-MariaDB", false),
+            ("11.1.2-MariaDB", true),
+            ("12.0.2-MariaDB-log", true),
+            ("", false),
+        ] {
+            assert_eq!(has_transaction_names(version), expected, "{version}");
+        }
+    }
 
     #[test]
     fn products_and_their_ages_are_told_apart() {

@@ -11,6 +11,9 @@ impl Server for Fake {
     fn ignores_space(&self) -> bool {
         self.0 > 100
     }
+    fn has_transaction_names(&self) -> bool {
+        self.0 == 8
+    }
 }
 
 fn profile(schema: Option<&str>, variables: &[(&str, &str)]) -> Profile {
@@ -55,6 +58,21 @@ fn a_variable_that_has_two_names_is_one() {
     assert_eq!(set, profile(None, &[("tmp_memory_table_size", "2")]));
     set.unset("tmp_table_size");
     assert_eq!(set, profile(None, &[]));
+}
+
+#[test]
+fn a_variable_is_set_by_the_name_that_the_server_knows() {
+    let plain = profile(None, &[]);
+    for name in ["transaction", "tx"] {
+        let (isolation, read_only) = (format!("{name}_isolation"), format!("{name}_read_only"));
+        let set = profile(None, &[(&isolation, "'SERIALIZABLE'"), (&read_only, "'ON'")]);
+        for (server, known) in [(8, "transaction"), (10, "tx")] {
+            let there = plain.set_statement(&set, &Fake(server)).unwrap();
+            assert_eq!(there, format!("SET {known}_isolation='SERIALIZABLE', {known}_read_only='ON'"));
+            let back = set.set_statement(&plain, &Fake(server)).unwrap();
+            assert_eq!(back, format!("SET {known}_isolation=DEFAULT, {known}_read_only=DEFAULT"));
+        }
+    }
 }
 
 #[test]

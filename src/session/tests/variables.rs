@@ -19,7 +19,8 @@ fn a_client_sets_itself_up_while_there_is_no_server() {
         World::with(10, |variables| variables.connect_timeout_server_max = Duration::from_millis(300));
     world.set_usable(false);
     let mut client = Raw::new(&world);
-    for (sql, autocommit) in [("SET NAMES latin1", 2), ("SET autocommit=0", 0)] {
+    let level = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+    for (sql, autocommit) in [("SET NAMES latin1", 2), (level, 2), ("SET autocommit=0", 0)] {
         client.send_query(sql);
         let ok = client.read();
         assert!(ok[0] == 0 && ok[3] & 2 == autocommit, "{sql}: {ok:?}");
@@ -34,7 +35,8 @@ fn a_client_sets_itself_up_while_there_is_no_server() {
     client.send_query("SELECT ID");
     client.read();
     let texts = world.fake.control.texts();
-    assert_eq!(texts, ["SET NAMES latin1, autocommit='OFF'", "SELECT ID"]);
+    let set = "SET NAMES latin1, autocommit='OFF', transaction_isolation='READ-COMMITTED'";
+    assert_eq!(texts, [set, "SELECT ID"]);
 }
 
 #[test]
