@@ -215,22 +215,33 @@ pub extern "C" fn pointsman_locality_provider() -> *const Description {
     &raw const DESCRIPTION
 }
 
+/// The daemon's functions, if they are those that are known here.
+unsafe fn take_host(host: *const RawHost) -> Result<Host, String> {
+    // SAFETY: in every version it begins with the version and its size.
+    let (version, size) = unsafe { ((*host).abi_version, (*host).struct_size) };
+    if version != ABI_VERSION || (size as usize) < size_of::<RawHost>() {
+        return Err(format!("the daemon's ABI version is {version}"));
+    }
+    // SAFETY: it is as long as it says, and stays where it is until the process ends.
+    Ok(Host(unsafe { &*host }))
+}
+
 unsafe extern "C" fn create<P: Provider>(
     host: *const RawHost,
     config: *const c_char,
     error: *mut u8,
     error_size: usize,
 ) -> *mut c_void {
-    // SAFETY: the daemon's functions stay where they are until the process ends, and the version says which there are.
-    let host = Host(unsafe { &*host });
     // SAFETY: it ends with a NUL and is there until this returns.
     let config = unsafe { CStr::from_ptr(config) };
     let created = catch_unwind(|| {
+        // SAFETY: it is what the daemon hands over.
+        let host = unsafe { take_host(host) }?;
         let config = config.to_str().map_err(|_| "the configuration is no UTF-8".to_owned())?;
-        P::create(host, config)
+        Ok(Instance { host, provider: P::create(host, config)? })
     });
     match created.unwrap_or_else(|_| Err("it panicked".to_owned())) {
-        Ok(provider) => Box::into_raw(Box::new(Instance { host, provider })).cast(),
+        Ok(instance) => Box::into_raw(Box::new(instance)).cast(),
         Err(problem) => {
             let length = problem.len().min(error_size.saturating_sub(1));
             // SAFETY: `error` has `error_size` bytes, all NUL, of which the last stays so.

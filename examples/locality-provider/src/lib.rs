@@ -5,7 +5,8 @@
 //! pointsman --locality-provider library:./liblocality_provider_example.so --locality-config @/etc/pointsman/places
 //! ```
 //!
-//! `abi` is the C side and can be taken as it is but for the name of the provider, `Example`. What is this provider's own begins below; docs/locality-provider.md says what is asked of it.
+//! `abi` is the C side and can be taken as it is but for the name of the provider, `Example`. What is this provider's own begins below;
+//! docs/locality-provider.md says what is asked of it.
 
 mod abi;
 mod places;
