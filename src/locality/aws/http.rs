@@ -44,18 +44,20 @@ pub struct Reply {
     pub body: String,
 }
 
-/// What one answer may take.
+/// How long is waited.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// Of an API of AWS's.
+    /// For an answer of an API of AWS's.
     pub api: Duration,
-    /// Of a metadata service.
+    /// For one of a metadata service.
     pub near: Duration,
+    /// After the first "too often"; it doubles.
+    pub pause: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { api: Duration::from_secs(3), near: Duration::from_secs(2) }
+        Self { api: Duration::from_secs(3), near: Duration::from_secs(2), pause: Duration::from_millis(250) }
     }
 }
 
@@ -65,7 +67,8 @@ pub struct Client {
     outside: Agent,
     /// For what is on this machine or beside it: never by a proxy.
     near: Agent,
-    patience: Patience,
+    /// How long it waits.
+    pub patience: Patience,
     shared: Arc<Shared>,
 }
 

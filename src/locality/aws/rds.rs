@@ -9,9 +9,7 @@ use crate::locality::provider::Category;
 use aws_credential_types::Credentials;
 use std::time::{Duration, Instant};
 
-/// The first pause after "too often"; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-/// How often a page is asked for again after that.
+/// How often a page is asked for again after "too often".
 const RETRIES: u32 = 3;
 /// Entries of a page, as many as the API gives.
 const PAGE: &str = "100";
@@ -92,7 +90,7 @@ impl Rds<'_> {
     }
     /// One page; asked for again where that was too often and there is time.
     fn ask(&self, parameters: &[(&str, &str)]) -> Result<String, Failure> {
-        let (mut pause, mut retries) = (FIRST_PAUSE, RETRIES);
+        let (mut pause, mut retries) = (self.client.patience.pause, RETRIES);
         loop {
             let answer = self.api.ask(self.client, Some(self.credentials), parameters, self.until);
             let again = retries > 0
