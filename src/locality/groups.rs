@@ -5,6 +5,7 @@ use super::names::EndpointName;
 use super::policy::Policy;
 use super::provider::{Location, Nearness, Subject};
 use super::snapshot::Snapshot;
+use crate::dns::normalise;
 use crate::hostgroups::{Endpoint, HostgroupId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub struct Group {
 /// What is asked about a host; `None` for names that stay neutral.
 pub fn subject_of(host: &str) -> Option<Subject> {
     EndpointName::parse(host)?;
-    Some(Subject::Endpoint(Arc::from(host.trim_end_matches('.').to_ascii_lowercase())))
+    Some(Subject::Endpoint(Arc::from(normalise(host))))
 }
 
 /// All that is to be known, and how often it is asked for.

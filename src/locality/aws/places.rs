@@ -2,6 +2,7 @@
 
 use super::failure::Failure;
 use super::xml::{self, child, list, text};
+use crate::dns::normalise;
 use crate::locality::names::{EndpointKind, EndpointName};
 use crate::locality::provider::{Answer, Category, Location};
 use roxmltree::Node;
@@ -44,11 +45,6 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// As names are compared: in lower case, without the final dot.
-pub fn normalise(host: &str) -> String {
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
-}
-
 /// Reads an answer to DescribeDBInstances.
 pub fn instances(who: &str, answer: &str) -> Result<Page<Instance>, Failure> {
     page(who, answer, "DescribeDBInstances", "DBInstances", |node| Instance {
@@ -64,10 +60,7 @@ pub fn clusters(who: &str, answer: &str) -> Result<Page<Cluster>, Failure> {
     page(who, answer, "DescribeDBClusters", "DBClusters", |node| Cluster {
         writer: normalise(text(node, "Endpoint")),
         reader: normalise(text(node, "ReaderEndpoint")),
-        custom: list(node, "CustomEndpoints")
-            .filter_map(|at| at.text())
-            .map(|at| normalise(at.trim()))
-            .collect(),
+        custom: list(node, "CustomEndpoints").filter_map(|at| at.text()).map(normalise).collect(),
         members: list(node, "DBClusterMembers")
             .map(|member| {
                 let id = text(member, "DBInstanceIdentifier").to_ascii_lowercase();
