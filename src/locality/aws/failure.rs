@@ -10,7 +10,7 @@ pub struct Failure {
     pub category: Category,
     /// What was asked and what came of it.
     pub what: String,
-    /// What to do about it; empty where nothing special is known.
+    /// What to do about it, if more is known than follows from the category.
     pub remedy: &'static str,
     /// The HTTP status, if there was an answer that was no success.
     pub status: Option<u16>,
@@ -50,9 +50,15 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let remedy = match (self.remedy, self.category) {
+            ("", Category::AccessDenied) => RENEW,
+            ("", Category::Throttled) => SELDOM,
+            ("", Category::InvalidAnswer) => IMPOSTOR,
+            (remedy, _) => remedy,
+        };
         f.write_str(&self.what)?;
-        if !self.remedy.is_empty() {
-            write!(f, "; {}", self.remedy)?;
+        if !remedy.is_empty() {
+            write!(f, "; {remedy}")?;
         }
         Ok(())
     }
@@ -61,6 +67,8 @@ impl fmt::Display for Failure {
 /// For who may not ask the RDS API.
 pub const GRANT: &str = "allow rds:DescribeDBInstances and rds:DescribeDBClusters to the credentials' user or role (docs/locality.md)";
 const RENEW: &str = "give pointsman valid credentials (docs/locality.md)";
+const SELDOM: &str = "a longer refresh_interval_seconds asks less often (docs/locality.md)";
+const IMPOSTOR: &str = "see whether a proxy or another server answers in its place";
 const CLOCK: &str = "check the secret key and this machine's clock, which may be off by 5 minutes at most";
 
 /// What an AWS API means that answers with an HTTP status that is no success, and perhaps with an error code. `who` is the API and
@@ -143,5 +151,13 @@ mod tests {
         assert!(skewed.contains("clock"), "{skewed}");
         let first = Failure::new(Category::Timeout, "x").advising("one").advising("two");
         assert_eq!(first.to_string(), "x; one");
+        for (failure, remedy) in [
+            (of_answer("rds", 400, Some("Throttling")), "refresh_interval_seconds"),
+            (of_answer("rds", 403, None), "credentials"),
+            (Failure::invalid("rds", "it is no XML"), "proxy"),
+        ] {
+            let words = failure.to_string();
+            assert!(words.starts_with(&format!("{}; ", failure.what)) && words.contains(remedy), "{words}");
+        }
     }
 }

@@ -13,12 +13,14 @@ use ureq::http::{Request, Response, Uri};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
-use ureq::{Agent, AsSendBody, Body, Error, Proxy};
+use ureq::{Agent, AsSendBody, Body, Error, Proxy, Timeout};
 
 /// Largest answer that is read, in bytes.
 const LARGEST: u64 = 16 << 20;
 /// What a connection may take to be there.
 const CONNECT: Duration = Duration::from_secs(2);
+const REACH: &str = "see that there is a way to it: a route, a VPC endpoint, or the proxy that HTTPS_PROXY names \
+                     (docs/locality.md)";
 
 /// What is sent.
 pub struct Call<'a> {
@@ -79,7 +81,10 @@ impl Client {
     }
     /// Asks an API of AWS's.
     pub fn ask(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        self.send(&self.outside, call, self.patience.api)
+        self.send(&self.outside, call, self.patience.api).map_err(|failure| match failure.category {
+            Category::Timeout | Category::ProviderError => failure.advising(REACH),
+            _ => failure,
+        })
     }
     /// Asks a metadata service.
     pub fn ask_near(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -145,7 +150,9 @@ fn run(
 fn failure(who: &str, error: &Error) -> Failure {
     let failed = |category, why: &str| Failure::new(category, format!("asking {who} failed: {why}"));
     match error {
-        Error::Timeout(what) => failed(Category::Timeout, &format!("no answer in time ({what})")),
+        Error::Timeout(Timeout::Resolve) => failed(Category::Timeout, "its name has no address in time"),
+        Error::Timeout(Timeout::Connect) => failed(Category::Timeout, "no connection in time"),
+        Error::Timeout(_) => failed(Category::Timeout, "no answer in time"),
         Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
             failed(Category::Timeout, "no answer in time")
         }

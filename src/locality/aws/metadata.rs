@@ -3,6 +3,7 @@
 use super::environment::Environment;
 use super::failure::{Failure, of_answer};
 use super::http::{Call, Client, Reply};
+use super::sign::is_whole;
 use crate::locality::provider::Category;
 use std::time::{Duration, Instant};
 
@@ -40,13 +41,20 @@ impl Metadata {
             ));
         }
         let root = environment.instance_metadata();
+        if !is_whole(root) {
+            return Err(Failure::configuration(
+                format!("the URL of {WHO} cannot be used"),
+                "AWS_EC2_METADATA_SERVICE_ENDPOINT needs http:// and a host",
+            ));
+        }
         for fresh in [false, true] {
             if fresh {
                 self.token = None;
             }
             let token = self.token(client, root, until)?;
             let headers = [("x-aws-ec2-metadata-token", token.as_str())];
-            let reply = ask(client, "GET", &format!("{root}{path}"), &headers, until)?;
+            let reply = ask(client, "GET", &format!("{root}{path}"), &headers, until)
+                .map_err(|failure| failure.advising(UNREACHABLE))?;
             match reply.status {
                 200 => return Ok(Some(reply.body)),
                 404 => return Ok(None),

@@ -74,7 +74,7 @@ impl Api<'_> {
 }
 
 /// Whether a URL tells how and whom to ask.
-fn is_whole(url: &str) -> bool {
+pub(super) fn is_whole(url: &str) -> bool {
     url.parse::<Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some_and(|host| !host.is_empty())
     })

@@ -95,9 +95,7 @@ impl Finder<'_> {
         if let Some(credentials) = of_variables(environment)? {
             return Ok(credentials);
         }
-        if let (Some(file), Some(role)) =
-            (environment.get("AWS_WEB_IDENTITY_TOKEN_FILE"), environment.get("AWS_ROLE_ARN"))
-        {
+        if let Some((file, role)) = of_web_identity(environment)? {
             let session = environment.get("AWS_ROLE_SESSION_NAME");
             return sts::with_web_identity(self, &sts::Role::new(role, session), Path::new(file));
         }
@@ -156,6 +154,18 @@ fn of_variables(environment: &Environment) -> Result<Option<Credentials>, Failur
     }
 }
 
+/// The token file and the role of IRSA.
+fn of_web_identity(environment: &Environment) -> Result<Option<(&str, &str)>, Failure> {
+    match (environment.get("AWS_WEB_IDENTITY_TOKEN_FILE"), environment.get("AWS_ROLE_ARN")) {
+        (Some(file), Some(role)) => Ok(Some((file, role))),
+        (Some(_), None) => Err(Failure::configuration(
+            "AWS_WEB_IDENTITY_TOKEN_FILE is set without AWS_ROLE_ARN",
+            "set both or neither",
+        )),
+        (None, _) => Ok(None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +183,19 @@ mod tests {
         assert_eq!(use_for(Some(now + seconds(3_600)), now), seconds(3_300));
         assert_eq!(use_for(Some(now + seconds(60)), now), PAUSE);
         assert_eq!(use_for(Some(now - seconds(60)), now), PAUSE);
+    }
+
+    fn environment(variables: &[(&'static str, &str)]) -> Environment {
+        Environment::new(variables.iter().map(|(name, value)| (*name, (*value).to_owned())))
+    }
+
+    #[test]
+    fn a_token_without_a_role_is_a_mistake() {
+        let (file, role) = (("AWS_WEB_IDENTITY_TOKEN_FILE", "/token"), ("AWS_ROLE_ARN", "arn:x"));
+        assert_eq!(of_web_identity(&environment(&[file, role])).unwrap(), Some(("/token", "arn:x")));
+        assert_eq!(of_web_identity(&environment(&[role])).unwrap(), None);
+        let error = of_web_identity(&environment(&[file])).unwrap_err().to_string();
+        assert!(error.contains("AWS_ROLE_ARN; set both"), "{error}");
     }
 
     #[test]
@@ -201,9 +224,6 @@ mod tests {
 
     #[test]
     fn half_a_key_is_a_mistake() {
-        let environment = |variables: &[(&'static str, &str)]| {
-            Environment::new(variables.iter().map(|(name, value)| (*name, (*value).to_owned())))
-        };
         let (key, secret) = (("AWS_ACCESS_KEY_ID", "AKID"), ("AWS_SECRET_ACCESS_KEY", "hush"));
         assert!(of_variables(&environment(&[])).unwrap().is_none());
         for half in [key, secret] {
