@@ -35,8 +35,11 @@ impl MapFile {
     }
     fn tell(&self, problem: Option<String>) {
         let mut told = self.told.lock();
-        if let Some(problem) = problem.as_ref().filter(|problem| told.as_ref() != Some(*problem)) {
-            log::warn!("locality: {}: {problem}", self.path.display());
+        let path = self.path.display();
+        match &problem {
+            Some(problem) if told.as_ref() != Some(problem) => log::warn!("locality: {path}: {problem}"),
+            None if told.is_some() => log::info!("locality: {path} is in order again"),
+            _ => {}
         }
         *told = problem;
     }
@@ -55,7 +58,7 @@ impl Provider for MapFile {
                 let (places, problem) = parse(&text);
                 (Some(places), problem)
             }
-            Err(error) => (None, Some(error.to_string())),
+            Err(error) => (None, Some(format!("{error}; it is read again when places are asked for"))),
         };
         self.tell(problem);
         for lease in leases {
@@ -86,7 +89,7 @@ fn read(path: &Path) -> std::io::Result<String> {
     }
 }
 
-/// The places, and what is wrong with the first line that tells none.
+/// The places, and what is wrong with the first line that is not as it should be.
 fn parse(text: &str) -> (HashMap<String, Location>, Option<String>) {
     let mut places = HashMap::new();
     let mut problem = None;
@@ -99,9 +102,16 @@ fn parse(text: &str) -> (HashMap<String, Location>, Option<String>) {
         let Some(name) = fields.next() else { continue };
         let mut field = || fields.next().unwrap_or_default();
         let location = Location { region: field(), zone: field(), zone_id: field(), account: field() };
+        let more = fields.next().is_some();
+        let mut wrong = |what: &str| {
+            problem.get_or_insert_with(|| format!("line {number} {what}"));
+        };
         if location.region.is_empty() {
-            problem.get_or_insert_with(|| format!("line {number} names no Region"));
+            wrong("names no Region and is passed over; a line is NAME REGION [ZONE [ZONE_ID [ACCOUNT]]]");
             continue;
+        }
+        if more {
+            wrong("has more than NAME REGION [ZONE [ZONE_ID [ACCOUNT]]]; the rest of it is passed over");
         }
         places.insert(name.trim_end_matches('.').to_owned(), location);
     }
@@ -153,7 +163,25 @@ mod tests {
         let server = server.unwrap();
         assert_eq!((&*server.region, &*server.zone), ("eu-north-1", ""));
         assert_eq!((&*server.zone_id, &*server.account), ("eun1-az1", "123456789012"));
-        assert_eq!(file.told.lock().as_deref(), Some("line 2 names no Region"));
+        assert!(file.told.lock().as_deref().unwrap().starts_with("line 2 names no Region"));
+    }
+
+    #[test]
+    fn lines_that_are_not_as_they_should_be_are_told() {
+        for (text, told) in [
+            ("a eu-north-1 eu-north-1a eun1-az1 123456789012\n", None),
+            ("a eu-north-1\n\nA. eu-west-1\n", None),
+            ("\na eu-north-1 eu-north-1a eun1-az1 123456789012 x\n", Some("line 2 has more than")),
+            ("a\na eu-west-1 - - - -\n", Some("line 1 names no Region")),
+        ] {
+            let (places, problem) = parse(text);
+            assert_eq!(places.len(), 1, "{text}");
+            assert_eq!(&*places["a"].region, if text.contains("west") { "eu-west-1" } else { "eu-north-1" });
+            match told {
+                Some(told) => assert!(problem.unwrap().starts_with(told), "{text}"),
+                None => assert_eq!(problem, None),
+            }
+        }
     }
 
     #[test]

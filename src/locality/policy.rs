@@ -55,7 +55,8 @@ impl Policy {
         }
         let stale = seconds(object, "stale_ttl_seconds", DEFAULT_STALE_SECONDS)?;
         if !(refresh..=LONGEST_STALE_SECONDS).contains(&stale) {
-            return Err(rejected("stale_ttl_seconds", "must be from refresh_interval_seconds to 604800"));
+            let problem = "must be from refresh_interval_seconds to 604800, and is 1800 if it is not given";
+            return Err(rejected("stale_ttl_seconds", problem));
         }
         let (refresh, stale_ttl) = (Duration::from_secs(refresh), Duration::from_secs(stale));
         Ok(Some(Self { same_region, same_zone, refresh, stale_ttl }))
