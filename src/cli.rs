@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::PathBuf;
 
 /// What the command line asks for.
@@ -28,6 +29,17 @@ pub enum LocalityProvider {
         /// `--locality-config`
         config: String,
     },
+}
+
+impl fmt::Display for LocalityProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aws => f.write_str("aws"),
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            // The library's configuration may be private.
+            Self::Library { path, .. } => write!(f, "library:{}", path.display()),
+        }
+    }
 }
 
 /// How to run the daemon.
@@ -232,6 +244,7 @@ mod tests {
         let library = |config: &str| {
             Some(LocalityProvider::Library { path: "./a,b:c.so".into(), config: config.to_owned() })
         };
+        assert_eq!(library("hush").unwrap().to_string(), "library:./a,b:c.so");
         let named = ["--locality-provider", "library:./a,b:c.so"];
         assert_eq!(provider(&named), library(""));
         assert_eq!(provider(&[&named[..], &["--locality-config", "x y"]].concat()), library("x y"));

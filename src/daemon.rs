@@ -77,11 +77,13 @@ pub enum StartError {
 }
 
 fn open_provider(provider: &LocalityProvider, dns: &Arc<Dns>) -> Result<Arc<dyn Provider>, StartError> {
-    Ok(match provider {
+    let opened: Arc<dyn Provider> = match provider {
         LocalityProvider::Aws => Arc::new(Aws::start(dns)?),
         LocalityProvider::File(path) => Arc::new(MapFile::new(path.clone())),
         LocalityProvider::Library { path, config } => Arc::new(Library::open(path, config).map_err(part)?),
-    })
+    };
+    log::info!("locality: {provider} tells where servers are, while mysql-aws_locality_awareness is true");
+    Ok(opened)
 }
 
 fn part(error: impl std::fmt::Display) -> StartError {

@@ -220,8 +220,11 @@ impl Admin {
     ) -> Result<Self, StoreError> {
         let mut store = Store::open(datadir, &defaults, start)?;
         let values = overrides.iter().map(|(name, value)| {
-            let var = registry::find(name)
-                .ok_or_else(|| StoreError(format!("--set {name}: there is no such variable")))?;
+            let var = registry::find(name).ok_or_else(|| {
+                StoreError(format!(
+                    "--set {name}: there is no such variable; SHOW VARIABLES on the admin port lists them"
+                ))
+            })?;
             let value = command::set::canonical(var, value);
             Ok((var.name, value.map_err(|error| StoreError(format!("--set {name}: {}", error.message)))?))
         });

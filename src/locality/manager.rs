@@ -85,6 +85,12 @@ impl Locality {
             self.shared.backends.set_locality(Snapshot::default());
         }
         drop(state);
+        match enabled {
+            true => log::info!(
+                "locality: switched on; servers are chosen by weight and place where a hostgroup has a policy"
+            ),
+            false => log::info!("locality: switched off; servers are chosen by their weights alone"),
+        }
         self.shared.inbox.rouse();
     }
     /// Hostgroups have been loaded.
