@@ -6,8 +6,8 @@
 //! db-1.c1yqcg0ie39o.eu-north-1.rds.amazonaws.com       eu-north-1  eu-north-1a  eun1-az1   123456789012
 //! ```
 //!
-//! The zone, its id and the account may be absent, or `-`. Capitals do not matter. The file is read at each request, so that a change is seen at the next
-//! refresh.
+//! The zone, its id and the account may be absent, or `-`. Capitals do not matter. The file is read at each request, so that a change
+//! is seen at the next refresh.
 
 use super::provider::{Answer, Category, Lease, Location, Provider, Subject};
 use parking_lot::Mutex;

@@ -3,7 +3,7 @@
 //! After each statement the connection goes back to the pool, unless something would be lost:
 //!
 //! * a transaction is open, as the server's status flags say;
-//! * there is a [`Reason`](super::hold::Reason) to keep it: the statement left state that lives with the connection. It then
+//! * there is a [`Reason`] to keep it: the statement left state that lives with the connection. It then
 //!   stays until the session ends or the reason does, and is reset before another session gets it;
 //! * the next statement may read what this one left and what no answer tells (warnings, an error, SQL_CALC_FOUND_ROWS). It then
 //!   stays for the next statement, for at most [`LINGER`].

@@ -154,6 +154,24 @@ mod tests {
     use crate::testing::logged;
 
     #[test]
+    fn regions_that_fail_take_turns_behind_those_that_answer() {
+        let mut turns = Turns::default();
+        let order = |turns: &Turns| {
+            let mut regions = ["a", "b", "c"];
+            regions.sort_by_key(|region| turns.of(region));
+            regions
+        };
+        for expected in ["a", "b", "c", "a"] {
+            // The first to be asked takes all the time there is.
+            let first = order(&turns)[0];
+            assert_eq!(first, expected);
+            turns.take(first, true);
+        }
+        turns.take("b", false);
+        assert_eq!(order(&turns), ["b", "c", "a"]);
+    }
+
+    #[test]
     fn each_change_is_told_once() {
         let mut told = Told::default();
         let failure = |category| Failure::new(category, "nobody is there").advising("go there");
