@@ -32,7 +32,7 @@ help:
 	@echo 'bench         cost per statement and connection beside its peers (20 minutes)'
 	@echo 'bench-narrow  32 clients with transactions over 8 server connections (5 minutes)'
 	@echo 'bench-monitor 200 deployments on one daemon: CPU, growth, time to react (18 minutes)'
-	@echo 'bench-locality near servers first while the map of places is slow, gone and back (4 minutes; LOCALITY=--quick: one)'
+	@echo 'bench-locality near servers first while the map of places is slow, gone and back (4 minutes; LOCALITY=--quick: 20 seconds)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
 	@echo 'test-admin    the admin port with command-line clients, drivers and operators'\'' tools'
 	@echo 'test-sim-stress  20 probers of the simulator beside 200 transactions a second, for a minute'
