@@ -44,7 +44,7 @@ pub use server_pool::SlotId;
 pub use statement_cache::Caller;
 pub use statements::{StatementText, StatementTexts};
 pub use totals::Totals;
-pub use variables::{CHARACTER_SETS, is_restorable, literal};
+pub use variables::{CHARACTER_SETS, MISTAKEN_DEFAULT, is_restorable, literal};
 pub use waiters::Waiter;
 
 use crate::config::Config;

@@ -2,7 +2,7 @@
 //! others only constants are understood.
 
 use super::tokens::{Token, Tokens};
-use crate::pool::{Profile, is_restorable, literal};
+use crate::pool::{MISTAKEN_DEFAULT, Profile, is_restorable, literal};
 use crate::quoting::Quoting;
 
 /// Longest text that is understood, in bytes.
@@ -207,7 +207,9 @@ fn parse_variable(tokens: &[Token<'_>]) -> Option<Assignment> {
     let text = |bytes: &[u8]| str::from_utf8(bytes).map(str::to_owned).ok();
     let constant = match value {
         [] => return None,
-        [Token::Word(word)] if word.eq_ignore_ascii_case(b"DEFAULT") => Some("DEFAULT".to_owned()),
+        [Token::Word(word)] if word.eq_ignore_ascii_case(b"DEFAULT") => {
+            (!MISTAKEN_DEFAULT.contains(&&*name)).then(|| "DEFAULT".to_owned())
+        }
         [Token::Word(word)] if word.eq_ignore_ascii_case(b"NULL") => Some("NULL".to_owned()),
         [Token::Word(bytes) | Token::Text(bytes) | Token::Name(bytes)] => {
             text(bytes).and_then(|value| literal(&name, &value))
@@ -256,6 +258,7 @@ mod tests {
                 "SET SESSION sql_mode := CONCAT(@@sql_mode, ',STRICT_TRANS_TABLES'), LOCAL wait_timeout=5",
                 vec![variable("sql_mode", None), variable("wait_timeout", Some("5"))],
             ),
+            ("SET foreign_key_checks = DEFAULT", vec![variable("foreign_key_checks", None)]),
             ("SET insert_id = 5", vec![variable("insert_id", Some("5"))]),
             ("SET GLOBAL sql_mode='', @@persist.autocommit=0", vec![]),
             ("SET GLOBAL max_connections = 5, sort_buffer_size := 6", vec![]),
