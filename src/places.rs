@@ -30,7 +30,7 @@ fn locate_with(options: &Options, system: &Path) -> Result<Located, String> {
         [directory.join(NAME), system.into()].into_iter().find(|path| is_there(path))
     };
     let file = options.config.clone().or_else(usual).map(|path| ConfigFile::read(&path)).transpose();
-    let file = file.map_err(|error| format!("cannot use the configuration file {error}"))?;
+    let file = file.map_err(|error| error.to_string())?;
     if options.reload && file.is_none() {
         return Err("--reload: there is no configuration file; name one with -c FILE".into());
     }
