@@ -169,6 +169,8 @@ fn a_runner_at_work_is_ended_with_its_daemon() {
     workspace.run("ensure-infras", &[]).expect(0, &[]);
     let runner = workspace.command("run-tests-isolated", &[]).spawn().unwrap();
     let daemon = running(&workspace.logs("1/daemon.pid"));
+    // Before that it would not be run at all.
+    running(&workspace.logs("1/a-t.1.pid"));
     // Waited for at once, or else it would be there until then.
     let waiting = std::thread::spawn(move || Run::from(Child::wait_with_output(runner).unwrap()));
     workspace.run("destroy-infras", &[]).expect(0, &["with SIGTERM"]);
