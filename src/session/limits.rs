@@ -76,6 +76,7 @@ impl Session<'_> {
     pub fn begin(&mut self, command: &RawCommand<'_>) {
         self.started = Instant::now();
         self.ended = None;
+        self.nearness.follow(&self.socket, self.started);
         self.shared.config.refresh(&mut self.variables);
         let Some((&code, argument)) = command.head.split_first() else { return };
         let Some(code) = wire::command(code) else { return };

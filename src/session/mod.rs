@@ -21,6 +21,7 @@ mod left_behind;
 mod limits;
 mod local;
 mod named_id;
+mod nearness;
 mod own_status;
 mod prepared;
 mod process_ids;
@@ -90,6 +91,7 @@ pub struct Sessions {
     statistics: Arc<Statistics>,
     registry: Arc<Registry>,
     schemas: schema::KnownSchemas,
+    homes: nearness::Homes,
     /// What the server that answered last gives new sessions.
     sql_mode: Mutex<SqlMode>,
     started: Instant,
@@ -103,6 +105,7 @@ impl Sessions {
             backends,
             registry: Arc::default(),
             schemas: schema::KnownSchemas::default(),
+            homes: nearness::Homes::default(),
             statistics,
             texts: StatementTexts::default(),
             known: known::KnownStatements::default(),

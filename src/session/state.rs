@@ -23,6 +23,7 @@ use super::counts::Counts;
 use super::hold::{Hold, Reason};
 use super::limits::IdleLimit;
 use super::local::Answer;
+use super::nearness::Nearness;
 use super::prepared::{Call, Preparing};
 use super::registry::{Registered, count};
 use super::route::Route;
@@ -138,6 +139,7 @@ pub struct Session<'a> {
     pub(super) variables: Kept,
     pub(super) ended: Option<Instant>,
     pub(super) idle_limit: IdleLimit,
+    pub(super) nearness: Nearness<'a>,
     pub(super) user: User,
     /// Where the statement at hand goes.
     pub(super) hostgroup: HostgroupId,
@@ -197,6 +199,7 @@ impl<'a> Session<'a> {
         let want = Want { session: registered.entry.id.into(), ..first };
         drop(variables);
         let sql_mode = *shared.sql_mode.lock();
+        let nearness = Nearness::new(&shared.homes, &socket, Instant::now());
         let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
             shared,
@@ -208,6 +211,7 @@ impl<'a> Session<'a> {
             started: Instant::now(),
             variables: shared.config.kept_variables(),
             ended: None,
+            nearness,
             hostgroup: user.default_hostgroup,
             user,
             want,
