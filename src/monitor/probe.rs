@@ -128,7 +128,7 @@ impl Probes {
     pub fn ping(&self, target: &Target<'_>, timeout: Duration) -> Result<Duration, WireError> {
         self.exchange(target, |backend| {
             let start = Instant::now();
-            backend.simple(Command::COM_PING, b"", target.deadline(timeout)).map(|()| start.elapsed())
+            backend.simple(Command::COM_PING, b"", target.deadline(timeout)).map(|_warnings| start.elapsed())
         })
     }
     /// Opens a connection and closes it (mysql-monitor_connect_timeout).

@@ -67,7 +67,7 @@ impl Backends {
             let place = Place::new(self, slot);
             let backend = &mut idle.connection.transport;
             match backend.simple(Command::COM_PING, b"", Instant::now() + timeout) {
-                Ok(()) => place.give_back_pinged(idle),
+                Ok(_warnings) => place.give_back_pinged(idle),
                 Err(error) => {
                     log::debug!("a free connection to {endpoint} did not answer a ping: {error}");
                     hung.insert(endpoint);

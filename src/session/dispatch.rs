@@ -21,7 +21,7 @@ impl Session<'_> {
         self.route.begin();
         let statement = match code {
             Command::COM_QUIT => return Step::End(None),
-            Command::COM_PING => return Step::Answer(Answer::Ok),
+            Command::COM_PING => return self.ping(),
             Command::COM_STATISTICS => return Step::Answer(Answer::Text(self.statistics())),
             Command::COM_RESET_CONNECTION => return self.reset(),
             Command::COM_PROCESS_KILL => return self.kill_by_command(argument),
@@ -176,6 +176,7 @@ impl Session<'_> {
         self.unseen = None;
         self.status = status_of(self.sql_mode);
         self.insert_id = 0;
+        self.warnings = 0;
         self.called_functions = false;
         self.statements.clear();
         self.route.restart();

@@ -131,6 +131,8 @@ pub struct Hold {
     pub named_insert_id: bool,
     /// Ids reported before that one, since `unproven_insert_id`, of which the same may be true.
     pub reported_insert_ids: Vec<u64>,
+    /// An error has left open whether the transaction goes on: it tells no status.
+    pub in_doubt: bool,
     /// The last statement was interrupted, perhaps with the whole connection: nobody else is to find out.
     pub interrupted: bool,
 }

@@ -29,6 +29,7 @@ impl Session<'_> {
             self.hold.named_insert_id = false;
         }
         let complaint = outcome.error.is_some() || outcome.warnings != 0;
+        self.warnings = if outcome.error.is_some() { 1 } else { outcome.warnings };
         self.hold.own_diagnostics |= complaint;
         self.hold.complaint = complaint || self.hold.complaint && statement.keeps_diagnostics();
         if complaint {

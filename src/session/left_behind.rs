@@ -167,11 +167,16 @@ fn limit(text: &mut Text<'_>) -> Option<Form> {
 impl Session<'_> {
     /// Reads what the last statement has left, if it has left anything, while its connection is in hand.
     pub(super) fn read_complaints(&mut self) -> Result<(), WireError> {
-        let Some(lease) = self.lease.as_mut().filter(|_| self.hold.complaint) else { return Ok(()) };
+        // What an answer of our own has left since is not the connection's.
+        let is_there = self.hold.complaint && self.unseen.is_none();
+        let Some(lease) = self.lease.as_mut().filter(|_| is_there) else { return Ok(()) };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
         match lease.backend().query("SHOW WARNINGS", MOST, deadline) {
             Ok(list) if !list.definitions.is_empty() => {
                 let warnings = list.rows.len().max(self.hold.warnings.into());
+                if self.warnings != 0 {
+                    self.warnings = u16::try_from(warnings).unwrap_or(u16::MAX);
+                }
                 let left = LeftBehind { list, warnings, state: self.hold.error_state };
                 self.unseen = Some(Complaints::LeftBehind(Box::new(left)));
                 Ok(())

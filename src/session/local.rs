@@ -10,6 +10,8 @@ use wire::{SqlError, StatusFlags, WireError};
 pub enum Answer {
     /// OK.
     Ok,
+    /// OK to COM_PING, which tells of so many warnings.
+    Alive(u16),
     /// OK with an info text.
     Note(String),
     /// EOF, or the OK that takes its place.
@@ -49,6 +51,7 @@ impl Answer {
     pub fn write(self, reply: Reply<'_>) -> Result<(), WireError> {
         match self {
             Self::Ok => reply.ok(0, 0, ""),
+            Self::Alive(warnings) => reply.ok_warning(warnings),
             Self::Note(text) => reply.ok(0, 0, &text),
             Self::End => reply.end(),
             Self::Error(error) => reply.error(&error),

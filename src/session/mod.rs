@@ -12,6 +12,7 @@ mod executed;
 mod forward;
 mod hold;
 mod hosts;
+mod in_doubt;
 mod kill;
 mod kill_among;
 mod known;
@@ -238,9 +239,10 @@ fn converse(
             }
             step => step,
         };
-        if let Step::Answer(answer) = &step {
-            session.note_answer(answer);
-        }
+        let step = match step {
+            Step::Answer(answer) => session.answer(answer),
+            step => step,
+        };
         session.finish(client.traffic());
         if !conclude(client, session, step)? {
             return Ok(());

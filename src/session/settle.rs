@@ -135,10 +135,12 @@ impl Session<'_> {
         if statement.changes_schema && !failed {
             self.shared.backends.schema_changed();
         }
-        // An error tells no status, and without autocommit a statement opens a transaction before it fails.
+        // An error tells no status: without autocommit a statement may have opened a transaction before it failed, and a deadlock
+        // ends one.
         if failed && !self.expects_autocommit() {
             self.status.insert(StatusFlags::SERVER_STATUS_IN_TRANS);
         }
+        self.hold.in_doubt = failed && self.in_transaction();
         let set_back = self.hold.set_back.is_some();
         if (failed || set_back || outcome.changes.state_changed || effect != Effect::Nothing)
             && !self.take_effect(effect, outcome)

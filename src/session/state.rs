@@ -157,6 +157,8 @@ pub struct Session<'a> {
     pub(super) shown: Option<Arc<Peer>>,
     pub(super) status: StatusFlags,
     pub(super) insert_id: u64,
+    /// How many warnings and errors the last statement has left, as COM_PING tells.
+    pub(super) warnings: u16,
     pub(super) capabilities: CapabilityFlags,
     /// The challenge of the connection's greeting.
     pub(super) nonce: [u8; NONCE],
@@ -225,6 +227,7 @@ impl<'a> Session<'a> {
             status: status_of(sql_mode),
             sql_mode,
             insert_id: 0,
+            warnings: 0,
             capabilities,
             nonce: login.nonce,
             statements: Statements::default(),

@@ -30,9 +30,16 @@ const MESSAGE: usize = 128;
 
 impl Session<'_> {
     /// Takes note of an answer of our own.
-    pub fn note_answer(&mut self, answer: &Answer) {
+    pub(super) fn note_answer(&mut self, answer: &Answer) {
         match answer {
-            Answer::Ok | Answer::Note(_) => self.counts.note_here(0, None),
+            Answer::Alive(_) | Answer::End | Answer::Text(_) | Answer::Several(..) => {}
+            Answer::Error(_) => self.warnings = 1,
+            Answer::Ok | Answer::Note(_) | Answer::Row(..) | Answer::Table { .. } | Answer::Status(..) => {
+                self.warnings = 0;
+            }
+        }
+        match answer {
+            Answer::Ok | Answer::Alive(_) | Answer::Note(_) => self.counts.note_here(0, None),
             Answer::End => self.counts.note_here(-1, None),
             Answer::Text(_) => {}
             Answer::Several(_, last) => self.note_answer(last),
@@ -81,7 +88,17 @@ impl Session<'_> {
             self.unseen = complaints;
             return Err(error);
         }
-        self.hold.own_diagnostics |= complaints.is_some();
+        if let Some(complaints) = complaints {
+            self.hold.own_diagnostics = true;
+            let made = match complaints {
+                Complaints::Gone => None,
+                Complaints::Error(error) => Some(error),
+                Complaints::LeftBehind(left) => left.last(),
+            };
+            self.hold.complaint = made.is_some();
+            self.hold.error_state = made.map(|error| error.state);
+            self.hold.warnings = 1;
+        }
         Ok(())
     }
 }

@@ -141,6 +141,13 @@ impl<'a> Reply<'a> {
         self.channel.queue(&payload);
         self.channel.flush()
     }
+    /// OK that tells of warnings.
+    pub fn ok_warning(self, warnings: u16) -> Result<(), WireError> {
+        let mut payload = Vec::new();
+        put_ok(&mut payload, 0x00, Counts::default(), self.status, warnings);
+        self.channel.queue(&payload);
+        self.channel.flush()
+    }
     /// ERR.
     pub fn error(self, error: &SqlError) -> Result<(), WireError> {
         self.channel.queue(&error.to_payload());

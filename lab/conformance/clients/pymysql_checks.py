@@ -1,5 +1,7 @@
 """PyMySQL: text protocol, with every field of the column definitions and of the OK packets as they were received."""
 
+import time
+
 import pymysql
 from pymysql.constants import CLIENT, COMMAND
 
@@ -129,6 +131,44 @@ def small_commands(context):
     context.run(connection, "BEGIN")
     answers.append(command(connection, COMMAND.COM_PING))
     return answers
+
+
+@check("commands.ping_tells_of_warnings")
+def ping_warnings(context):
+    """As many as the last statement has left, errors among them, wherever they are known by now."""
+    results = []
+    for statements in (["SELECT 1"], ["SELECT CAST('x' AS SIGNED), CAST('y' AS SIGNED)"], ["DROP TABLE IF EXISTS no_such_table"],
+                       ["SELECT nope"], ["SELECT CAST('x' AS SIGNED)", "SELECT nope"],
+                       ["SELECT CAST('x' AS SIGNED)", "SHOW WARNINGS"], ["SELECT CAST('x' AS SIGNED)", "KILL QUERY 2000000000"]):
+        connection = context.connect()
+        for sql in statements:
+            context.run(connection, sql)
+        answers = [command(connection, COMMAND.COM_PING), command(connection, COMMAND.COM_PING)]
+        time.sleep(1.5)
+        context.move()
+        answers += [command(connection, COMMAND.COM_PING), context.run(connection, "SHOW WARNINGS")]
+        context.close()
+        results.append([statements, answers, context.error_of(command, context.connect(), COMMAND.COM_PING)])
+        context.opened, context.movers = [], []
+    return results
+
+
+@check("commands.ping_tells_the_status_after_an_error")
+def ping_status(context):
+    """No error tells whether a transaction is open."""
+    context.run(context.connect(), "CREATE TABLE ping_status (a INT)")
+    results = []
+    for autocommit in (0, 1):
+        for begin in ("COMMIT", "BEGIN", "INSERT INTO ping_status VALUES (1)"):
+            for failing in ("SELECT * FROM no_such_table", "SELECT x FROM ping_status", "CREATE TABLE ping_status (b INT)", "SELEC"):
+                connection = context.connect()
+                context.run(connection, f"SET autocommit = {autocommit}")
+                context.run(connection, begin)
+                context.run(connection, failing)
+                answers = [command(connection, COMMAND.COM_PING), context.run(connection, "SELECT 1")]
+                answers += [context.run(connection, "ROLLBACK"), command(connection, COMMAND.COM_PING)]
+                results.append([autocommit, begin, failing, answers])
+    return results
 
 
 @check("commands.reset_connection")

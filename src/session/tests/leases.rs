@@ -1,5 +1,6 @@
 //! Whose a connection is, and when it comes back.
 
+use super::raw::Raw;
 use super::*;
 use crate::pool::{Identity, Processor, Profile, Want};
 use crate::session::registry::Registry;
@@ -7,6 +8,7 @@ use crate::session::wait::{Asker, Patience, acquire};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use wire::Command;
 
 #[test]
 fn the_next_client_uses_the_same_connection() {
@@ -277,6 +279,41 @@ fn an_error_without_autocommit_keeps_the_transaction_that_it_may_have_opened() {
     world.backends.drain(&world.endpoint());
     assert_eq!(value(&mut client, "SELECT ID"), here, "as if BEGIN had been said");
     assert_ne!(value(&mut client, "SELECT ID"), here, "the server says that there is none");
+}
+
+#[test]
+fn an_answer_of_our_own_after_an_error_tells_the_servers_status() {
+    let world = World::new();
+    let mut client = Raw::new(&world);
+    let pings = || world.fake.control.texts().iter().filter(|text| *text == "COM_PING").count();
+    let ok = |status| vec![0, 0, 0, status, 0, 0, 0];
+    for (begin, status) in [("SET autocommit=0", 0), ("BEGIN", 1), ("COMMIT", 0), ("SET autocommit=1", 2)] {
+        let before = pings();
+        for (sql, first) in [(begin, 0), ("DELETE", 0xFF)] {
+            client.send_query(sql);
+            assert_eq!(client.read().first(), Some(&first));
+        }
+        assert_eq!(client.ask(Command::COM_PING, b""), ok(status), "{begin}");
+        assert_eq!(client.ask(Command::COM_PING, b""), ok(status), "{begin}");
+        assert!(pings() > before, "{begin}");
+    }
+    world.await_pool(0, 1);
+}
+
+#[test]
+fn a_server_that_is_lost_with_nothing_on_it_is_not_missed_by_a_ping() {
+    let world = World::new();
+    for (sql, first) in [("SAVEPOINT a", 0), ("BEGIN", 0xFF)] {
+        let mut client = Raw::new(&world);
+        client.send_query(sql);
+        assert_eq!(client.read().first(), Some(&0));
+        client.send_query("DELETE");
+        assert_eq!(client.read_error(), 1064);
+        world.fake.control.cut_all();
+        assert_eq!(client.ask(Command::COM_PING, b"").first(), Some(&first), "{sql}");
+        client.send_query("SELECT ID");
+        assert_eq!(client.read().first(), Some(&1), "{sql}");
+    }
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Backend {
     fn answer(&mut self, command: Command, limit: usize) -> Result<Result<TextResult, SqlError>, WireError> {
         let answered = match command {
             Command::COM_QUERY => read_results(&mut self.channel, self.capabilities, limit, &mut self.status),
-            _ => self.verdict().map(|()| TextResult::default()),
+            _ => self.verdict().map(|_warnings| TextResult::default()),
         };
         match answered {
             Ok(result) => Ok(Ok(result)),
@@ -38,14 +38,17 @@ impl Backend {
             Err(error) => Err(error),
         }
     }
-    /// Reads the one packet that answers a simple command.
-    pub(super) fn verdict(&mut self) -> Result<(), WireError> {
+    /// Reads the one packet that answers a simple command; returns how many warnings it tells of.
+    pub(super) fn verdict(&mut self) -> Result<u16, WireError> {
         let payload = self.channel.read_answer(LOGIN_PACKET, PARTIAL)?;
         match payload.first() {
-            Some(0x00 | 0xFE) => self.status = Ending::parse(payload)?.status,
-            Some(0xFF) => return Err(SqlError::from_payload(payload)?.into()),
-            _ => return Err(WireError::Malformed("neither OK nor ERR answers the command")),
+            Some(0x00 | 0xFE) => {
+                let ending = Ending::parse(payload)?;
+                self.status = ending.status;
+                Ok(ending.warnings)
+            }
+            Some(0xFF) => Err(SqlError::from_payload(payload)?.into()),
+            _ => Err(WireError::Malformed("neither OK nor ERR answers the command")),
         }
-        Ok(())
     }
 }

@@ -144,8 +144,8 @@ impl Backend {
             query::read_results(&mut backend.channel, backend.capabilities, limit, &mut backend.status)
         })
     }
-    /// COM_PING, COM_RESET_CONNECTION, COM_INIT_DB: sends a one-packet command and waits for OK.
-    pub fn simple(&mut self, command: Command, argument: &[u8], deadline: Instant) -> Result<(), WireError> {
+    /// COM_PING, COM_RESET_CONNECTION, COM_INIT_DB: sends a one-packet command and waits for OK; returns how many warnings it tells of.
+    pub fn simple(&mut self, command: Command, argument: &[u8], deadline: Instant) -> Result<u16, WireError> {
         self.within(deadline, |backend| {
             backend.send(command, argument)?;
             backend.verdict()

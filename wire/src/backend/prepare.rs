@@ -56,7 +56,7 @@ impl Backend {
         for _ in 0..count {
             match self.verdict() {
                 Err(error @ WireError::Sql(_)) => result = result.and(Err(error)),
-                verdict => verdict?,
+                verdict => _ = verdict?,
             }
         }
         result
