@@ -7,6 +7,7 @@ use super::local::Answer;
 use super::route::{Judged, Routed};
 use super::state::{Message, Role, Session, Step};
 use super::statements::{self, Open};
+use super::wording::Wording;
 use crate::pool::{Caller, Lease, StatementText};
 use std::sync::Arc;
 use wire::channel::{RawCommand, framed};
@@ -66,18 +67,23 @@ impl Session<'_> {
         };
         let id = self.statements.meant(id);
         let named = self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+        let wording = self.wording();
         let Some(open) = self.statements.get(id) else {
-            return refuse(self.wording().unknown_statement(id, Command::COM_STMT_EXECUTE));
+            return refuse(wording.unknown_statement(id, Command::COM_STMT_EXECUTE));
         };
-        if let Some(error) = &open.failed {
+        // MySQL reads an execution, and keeps its types, before it tells of what went wrong earlier.
+        if let Some(error) = open.failed.as_ref().filter(|_| wording == Wording::MariaDb) {
             return refuse(error.clone());
         }
         let Ok(front) = Execute::parse(command.head, open.parameters, named) else {
             let ends_early = command.length <= EXECUTION + usize::from(open.parameters.div_ceil(8));
-            return refuse(self.wording().unreadable(ends_early));
+            return refuse(wording.unreadable(ends_early));
         };
         if !open.learn_types(&front) {
-            return refuse(self.wording().untyped(front.lacks_parameters()));
+            return refuse(wording.untyped(front.lacks_parameters(), open.long_data));
+        }
+        if let Some(error) = &open.failed {
+            return refuse(error.clone());
         }
         let (routed, statement) = (open.routed.clone(), open.statement.clone());
         if let Err(step) = self.route_execution(routed, &statement) {

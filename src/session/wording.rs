@@ -26,18 +26,18 @@ impl Wording {
     pub fn no_such_parameter(self) -> SqlError {
         wrong_arguments(self.place(Command::COM_STMT_SEND_LONG_DATA))
     }
-    /// An execution without the types of its parameters, or, if it `counts` them, with too few.
-    pub fn untyped(self, counts: bool) -> SqlError {
+    /// An execution without the types of its parameters, or, if it `counts` them, with too few. `pieces`: some were sent in pieces.
+    pub fn untyped(self, counts: bool, pieces: bool) -> SqlError {
         match self {
             Self::MySql if counts => wrong_arguments("COM_STMT_EXECUTE"),
-            Self::MySql => self.malformed_packet(),
-            Self::MariaDb => wrong_arguments(self.place(Command::COM_STMT_EXECUTE)),
+            Self::MySql if pieces => self.malformed_packet(),
+            Self::MySql | Self::MariaDb => wrong_arguments("mysqld_stmt_execute"),
         }
     }
     /// An execution that cannot be read: it ends before the flag behind the NULL bits, or later.
     pub fn unreadable(self, ends_early: bool) -> SqlError {
         match self {
-            Self::MariaDb if ends_early => self.untyped(true),
+            Self::MariaDb if ends_early => self.untyped(true, false),
             _ => self.malformed_packet(),
         }
     }
@@ -100,11 +100,15 @@ mod tests {
             ]
         );
         assert_eq!(
-            both(|of| of.untyped(false)),
+            both(|of| of.untyped(false, true)),
             ["Malformed communication packet.", "Incorrect arguments to mysqld_stmt_execute"]
         );
         assert_eq!(
-            both(|of| of.untyped(true)),
+            both(|of| of.untyped(false, false)),
+            ["Incorrect arguments to mysqld_stmt_execute", "Incorrect arguments to mysqld_stmt_execute"]
+        );
+        assert_eq!(
+            both(|of| of.untyped(true, false)),
             ["Incorrect arguments to COM_STMT_EXECUTE", "Incorrect arguments to mysqld_stmt_execute"]
         );
         assert_eq!(

@@ -249,6 +249,36 @@ def short_statement_commands(context):
     return [answers, context.run(connection, "SELECT 1")]
 
 
+@check("prepared.types_of_an_execution_that_is_refused")
+def refused_types(context):
+    """What was sent in pieces for no parameter is told to the next execution, whose types MySQL keeps."""
+    results = []
+    text, number = b"\x01\xfd\x00", b"\x01\x01\x00"
+    for first in (b"", text, number):
+        for refused in (b"\x00", text, number):
+            connection = context.connect()
+            connection._execute_command(COMMAND.COM_STMT_PREPARE, b"SELECT CONCAT(?)")
+            statement = connection._read_packet().get_all_data()[1:5]
+            for _ in range(4):
+                connection._read_packet()
+
+            def execute(types, statement=statement, connection=connection):
+                argument = statement + b"\x00\x01\x00\x00\x00" + b"\x00" + types + b"\x01a"
+                connection._execute_command(COMMAND.COM_STMT_EXECUTE, argument)
+                if connection._read_packet().get_all_data() != b"\x01":
+                    return "no rows"
+                packets = [connection._read_packet().get_all_data() for _ in range(4)]
+                return plain(packets[2])
+
+            answers = [context.error_of(execute, first)] if first else []
+            connection._execute_command(COMMAND.COM_STMT_SEND_LONG_DATA, statement + b"\x09\x00data")
+            answers.append(context.error_of(execute, refused))
+            answers.append(command(connection, COMMAND.COM_STMT_RESET, statement))
+            answers.append(context.error_of(execute, b"\x00"))
+            results.append([first.hex(), refused.hex(), answers])
+    return results
+
+
 @check("commands.statistics_form")
 def statistics(context):
     connection = context.connect()

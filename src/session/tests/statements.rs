@@ -191,10 +191,19 @@ fn data_for_a_parameter_that_is_not_there_fails_the_statement_until_it_is_reset(
     let mut client = at_home(&world);
     let id = client.prepare("INSERT ?");
     client.send(Command::COM_STMT_SEND_LONG_DATA, &of(id, b"\x01\0data"));
-    assert_eq!(error(&client.execute(id, 0, TEXT)).0, 1210);
-    assert_eq!(error(&client.execute(id, 0, TEXT)).0, 1210);
+    let precheck = "Incorrect arguments to mysql_stmt_precheck";
+    assert_eq!(
+        error(&client.execute(id, 0, TEXT_WITHOUT_TYPE)),
+        (1210, "Incorrect arguments to mysqld_stmt_execute".to_owned())
+    );
+    assert_eq!(error(&client.execute(id, 0, TEXT)), (1210, precheck.to_owned()));
+    assert_eq!(
+        error(&client.execute(id, 0, TEXT_WITHOUT_TYPE)),
+        (1210, precheck.to_owned()),
+        "it has types now"
+    );
     assert!(is_ok(&client.ask(Command::COM_STMT_RESET, &of(id, b""))));
-    assert!(is_ok(&client.execute(id, 0, TEXT)));
+    assert!(is_ok(&client.execute(id, 0, TEXT_WITHOUT_TYPE)));
     // One that nobody has prepared has no answer at all.
     client.send(Command::COM_STMT_SEND_LONG_DATA, &of(99, b"\0\0data"));
     assert!(is_ok(&client.ask(Command::COM_PING, b"")));
@@ -249,7 +258,7 @@ fn packets_cut_short_are_refused_and_the_session_goes_on() {
         assert_eq!(error(&client.ask(command, b"\x01")).0, 1835, "{command:?}");
     }
     assert_eq!(error(&client.execute(id, 0, b"\0")).0, 1835);
-    assert_eq!(error(&client.execute(id, 0, TEXT_WITHOUT_TYPE)).0, 1835, "no types were sent ever");
+    assert_eq!(error(&client.execute(id, 0, TEXT_WITHOUT_TYPE)).0, 1210, "no types were sent ever");
     assert!(is_ok(&client.execute(id, 0, TEXT)));
 }
 
