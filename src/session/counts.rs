@@ -1,7 +1,7 @@
 //! What ROW_COUNT() and FOUND_ROWS() say of the statement before, for where its connection is not at hand any more, or its answer
 //! was our own.
 
-use super::classify::Count;
+use super::classify::{Count, Statement};
 use super::local::Answer;
 use super::settle::lost_connection;
 use wire::WireError;
@@ -15,6 +15,8 @@ pub struct Counts {
     found: u64,
     /// The session has asked for one of them: it keeps its connection for a moment after each statement.
     pub asked: bool,
+    /// One statement has asked for LAST_INSERT_ID() as well.
+    asked_with_id: bool,
     affected_here: bool,
     found_here: bool,
     /// The last result had SQL_CALC_FOUND_ROWS: its connection alone knows FOUND_ROWS().
@@ -45,6 +47,16 @@ impl Counts {
         if outcome.last_result.is_some() && outcome.prepared.is_none() {
             self.found_there = calculated;
         }
+    }
+    /// Takes note of what a statement asks for.
+    pub fn note_question(&mut self, statement: &Statement) {
+        self.asked |= statement.reads_counts;
+        self.asked_with_id |= statement.reads_counts && statement.reads_insert_id;
+    }
+    /// Whether a connection is to know LAST_INSERT_ID() before the statement runs, since a later one may ask for it together with a count
+    /// of this one: to tell an id takes the counts away, and not all counts can be told.
+    pub fn needs_id_before(&self, statement: &Statement) -> bool {
+        self.asked_with_id && !(statement.reads_counts || statement.reads_diagnostics)
     }
     /// Whether FOUND_ROWS() is yet to be asked for.
     pub fn is_found_there(&self) -> bool {
@@ -152,6 +164,17 @@ mod tests {
         counts.note_here(0, None);
         assert_eq!(counts.take_here(), Some((0, Some(1))));
         assert_eq!(counts.take_here(), None);
+    }
+
+    #[test]
+    fn an_id_is_told_early_to_who_has_asked_for_it_beside_a_count() {
+        let mut counts = Counts::default();
+        let (count, id) = (Statement { reads_counts: true, ..Statement::default() }, Statement::default());
+        counts.note_question(&count);
+        counts.note_question(&Statement { reads_insert_id: true, ..id.clone() });
+        assert!(counts.asked && !counts.needs_id_before(&id));
+        counts.note_question(&Statement { reads_insert_id: true, ..count.clone() });
+        assert!(counts.needs_id_before(&id) && !counts.needs_id_before(&count));
     }
 
     #[test]

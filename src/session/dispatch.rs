@@ -90,7 +90,7 @@ impl Session<'_> {
         {
             return Some(answer);
         }
-        self.counts.asked |= statement.reads_counts;
+        self.counts.note_question(statement);
         None
     }
     /// The session of a user that is schema_locked may not leave its schema.

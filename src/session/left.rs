@@ -62,8 +62,12 @@ impl Session<'_> {
             _ => may_name(id, argument, b"", quoting),
         }
     }
-    /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there.
-    pub(super) fn bring_insert_id(&mut self) -> Result<(), WireError> {
+    /// Makes LAST_INSERT_ID() on this connection what it is in this session, instead of what another left there. What else can be read
+    /// there is lost by that, and told the connection again if the statement reads it.
+    pub(super) fn bring_insert_id(&mut self, statement: &Statement) -> Result<(), WireError> {
+        if statement.reads_diagnostics {
+            self.read_complaints()?;
+        }
         if self.hold.unproven_insert_id.is_some() {
             self.ask_for_insert_id()?;
             if self.hold.own_insert_id {
@@ -78,6 +82,7 @@ impl Session<'_> {
             Ok(_) | Err(WireError::Sql(_)) => self.hold.own_insert_id = true,
             Err(error) => return Err(error),
         }
+        self.counts.moved();
         Ok(())
     }
     /// Reads LAST_INSERT_ID() before the connection is gone that knows it. One that is not the session's own, nor what was reported,

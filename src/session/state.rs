@@ -305,8 +305,10 @@ impl<'a> Session<'a> {
         let is_null = self.want.profile.get("sql_auto_is_null") == Some("'ON'");
         // To ask for the id would change what the counts are.
         let askable = !statement.reads_counts || self.hold.unproven_insert_id.is_none();
-        if (statement.reads_insert_id || opaque || is_null) && askable && !self.hold.own_insert_id {
-            self.bring_insert_id()?;
+        let reads_id =
+            statement.reads_insert_id || opaque || is_null || self.counts.needs_id_before(statement);
+        if reads_id && askable && !self.hold.own_insert_id {
+            self.bring_insert_id(statement)?;
         }
         self.bring_unseen(statement)?;
         let reads_diagnostics = statement.reads_diagnostics || opaque && self.shows_complaints_inside();
