@@ -49,6 +49,8 @@ impl Session<'_> {
         // A user who vanished meanwhile has none.
         let mut session = session.ok_or(WireError::Closed)?;
         session.want.session = next_session(self.want.session);
+        // What COM_SET_OPTION said lasts as long as the client's connection.
+        session.allow_multi_statements(self.allows_multi_statements());
         let hears_no_loss = self.hears_no_loss || session.hears_no_loss;
         *self = Self { refused_changes: self.refused_changes, hears_no_loss, ..session };
         Ok(())

@@ -30,6 +30,9 @@ impl Session<'_> {
         self.allow_multi_statements(on);
         Step::Answer(Answer::End)
     }
+    pub(super) fn allows_multi_statements(&self) -> bool {
+        self.want.identity.class.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS)
+    }
     /// What the session wants of its connections from now on.
     pub(super) fn allow_multi_statements(&mut self, on: bool) {
         let identity = Arc::make_mut(&mut self.want.identity);

@@ -118,6 +118,19 @@ def set_option(context):
             context.error_of(command, connection, COMMAND.COM_SET_OPTION, b"\x09\x00")]
 
 
+@check("commands.set_option_outlasts_the_user")
+def set_option_outlasts_the_user(context):
+    connection = context.connect()
+    answers = [command(connection, COMMAND.COM_SET_OPTION, b"\x01\x00")]
+    connection._execute_command(COMMAND.COM_CHANGE_USER, b"conf_empty\0\0\0\x2d\0mysql_native_password\0\0")
+    if connection._read_packet().get_all_data()[:1] == b"\xfe":  # the other plugin, and still no password
+        connection.write_packet(b"")
+        connection._read_packet()
+    answers += [context.run(connection, "SELECT CURRENT_USER()"), context.run(connection, "SELECT 1; SELECT 2")]
+    answers.append(command(connection, COMMAND.COM_SET_OPTION, b"\x00\x00"))
+    return [*answers, context.run(connection, "SELECT 1; SELECT 2")]
+
+
 @check("commands.ping_and_init_db_packets")
 def small_commands(context):
     connection = context.connect()
