@@ -125,15 +125,24 @@ pub fn classify_with<'a>(
     }
 }
 
-/// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, and the function as it is written.
+/// Whether the text is nothing but `SELECT ROW_COUNT()` or `SELECT FOUND_ROWS()`, perhaps with `AS` and a name; and what its column is
+/// called.
 pub fn only_count(sql: &[u8]) -> Option<(Count, String)> {
-    let tokens: Vec<_> = Tokens::new(sql, Quoting::default()).take(6).collect();
-    let [Token::Word(select), Token::Word(name), Token::Symbol(b'('), Token::Symbol(b')'), end @ ..] =
+    let mut tokens: Vec<_> = Tokens::new(sql, Quoting::default()).take(8).collect();
+    tokens.pop_if(|last| *last == Token::Symbol(b';'));
+    let [Token::Word(select), Token::Word(name), Token::Symbol(b'('), Token::Symbol(b')'), alias @ ..] =
         tokens.as_slice()
     else {
         return None;
     };
-    if !select.eq_ignore_ascii_case(b"SELECT") || !matches!(end, [] | [Token::Symbol(b';')]) {
+    let alias = match alias {
+        [] => None,
+        [Token::Word(word), Token::Word(alias) | Token::Name(alias)] if word.eq_ignore_ascii_case(b"AS") => {
+            Some(str::from_utf8(alias).ok().filter(|alias| alias.is_ascii() && !alias.contains('`'))?)
+        }
+        _ => return None,
+    };
+    if !select.eq_ignore_ascii_case(b"SELECT") {
         return None;
     }
     let count = match () {
@@ -141,7 +150,8 @@ pub fn only_count(sql: &[u8]) -> Option<(Count, String)> {
         () if name.eq_ignore_ascii_case(b"FOUND_ROWS") => Count::Found,
         () => return None,
     };
-    Some((count, format!("{}()", String::from_utf8_lossy(name))))
+    let column = alias.map_or_else(|| format!("{}()", String::from_utf8_lossy(name)), str::to_owned);
+    Some((count, column))
 }
 
 /// Stands for a dot, where no word can.

@@ -236,7 +236,17 @@ fn reasons_are_told_apart_and_end() {
 fn a_count_alone_is_recognised() {
     assert_eq!(only_count(b"select row_count();"), Some((Count::Affected, "row_count()".into())));
     assert_eq!(only_count(b" SELECT FOUND_ROWS ( )"), Some((Count::Found, "FOUND_ROWS()".into())));
-    for sql in ["SELECT ROW_COUNT() AS n", "SELECT ROW_COUNT(), 1", "SELECT f()", "DO ROW_COUNT()"] {
+    assert_eq!(only_count(b"SELECT ROW_COUNT() AS n;"), Some((Count::Affected, "n".into())));
+    assert_eq!(only_count(b"SELECT FOUND_ROWS() as `a b`"), Some((Count::Found, "a b".into())));
+    for sql in [
+        "SELECT ROW_COUNT() + 1 AS n",
+        "SELECT ROW_COUNT() AS n FROM t",
+        "SELECT ROW_COUNT() AS",
+        "SELECT ROW_COUNT() AS `a``b`",
+        "SELECT ROW_COUNT(), 1",
+        "SELECT f()",
+        "DO ROW_COUNT()",
+    ] {
         assert_eq!(only_count(sql.as_bytes()), None, "{sql}");
     }
 }
