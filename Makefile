@@ -15,7 +15,7 @@ STRESS_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
 .PHONY: help prerequisites build release run demo test test-unit test-sim test-sim-stress check-production \
-	build_deps_debug build_lib_test_rds_bgd build_src_test_rds_bgd test_rds_bgd testall tap-group bench bench-narrow bench-monitor bench-locality bench-memory conformance test-admin test-kill clean
+	build_deps_debug build_lib_test_rds_bgd build_src_test_rds_bgd test_rds_bgd testall tap-group bench bench-narrow bench-monitor bench-locality bench-memory conformance conformance-random test-admin test-kill clean
 
 help:
 	@echo 'build         the daemon, debug build            release       the production binary'
@@ -34,6 +34,7 @@ help:
 	@echo 'bench-monitor 200 deployments on one daemon: CPU, growth, time to react (18 minutes)'
 	@echo 'bench-locality near servers first while the map of places is slow, gone and back (4 minutes; LOCALITY=--quick: 20 seconds)'
 	@echo 'conformance   the same checks with and without pointsman, seven clients, real servers'
+	@echo 'conformance-random  random sessions with and without pointsman, real servers (RANDOM_SESSIONS='\''--minutes 30 --seed 7'\'')'
 	@echo 'test-admin    the admin port with command-line clients, drivers and operators'\'' tools'
 	@echo 'test-sim-stress  20 probers of the simulator beside 200 transactions a second, for a minute'
 	@echo 'test-kill     kill -9 a thousand times while configuration is saved (KILLS=1000)'
@@ -117,6 +118,11 @@ bench-locality: release
 conformance: prerequisites
 	$(CARGO) build --workspace --locked --bin pointsman --example conformance
 	@lab/conformance/run.py
+
+# Exit status 77: servers cannot be had here.
+conformance-random: prerequisites
+	$(CARGO) build --locked --package pointsman
+	@lab/conformance/random_sessions.py $(RANDOM_SESSIONS)
 
 test-kill: prerequisites
 	POINTSMAN_KILL_ROUNDS=$(KILLS) $(CARGO) test --locked --package pointsman --test kill -- --nocapture

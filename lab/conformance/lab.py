@@ -185,11 +185,14 @@ class Daemon:
         pairs = [line.split(" ", 1) for line in lines if " " in line]
         return {name: int(address.rsplit(":", 1)[1]) for name, address in pairs}
 
-    def configure(self):
+    def configure(self, max_connections=1000, variables=()):
+        """`variables`: names and values of some more."""
         statements = [
-            f"INSERT INTO mysql_servers (hostgroup_id, hostname, port) VALUES (1, '{HOST}', {self.servers.ports[self.server]})",
+            f"INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections) "
+            f"VALUES (1, '{HOST}', {self.servers.ports[self.server]}, {max_connections})",
             f"SET mysql-server_version='{self.servers.version(self.server)}'",
         ]
+        statements += [f"SET mysql-{name}='{value}'" for name, value in variables]
         statements += [
             f"INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('{user}', '{password}', 1)"
             for user, password in PASSWORDS.items()
