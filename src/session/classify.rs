@@ -365,7 +365,9 @@ impl<'a> Scan<'a> {
             b"RECURSIVE" if after("WITH") => self.named = Named::Table,
             b"UPDATE" if after("FOR") => self.locks_rows = true,
             b"RETURNING" => self.found.returns_rows = true,
-            b"VERSION" | b"VERSION_COMMENT" | b"CONNECTION_ID" | b"USER" => self.found.about_proxy = true,
+            b"VERSION" | b"VERSION_COMMENT" | b"CONNECTION_ID" | b"USER" | b"KILL" => {
+                self.found.about_proxy = true
+            }
             _ => {}
         }
         (self.previous, self.quoted) = (if self.previous == DOT { NAME } else { word }, b"");

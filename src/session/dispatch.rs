@@ -35,7 +35,7 @@ impl Session<'_> {
                 Ok(schema) => Effect::Use(schema.to_owned()).into(),
                 Err(_) => Effect::Hold(Reason::State).into(),
             },
-            Command::COM_STMT_PREPARE if Kill::is_verb_of(argument, || self.version_at_hand()) => {
+            Command::COM_STMT_PREPARE if self.prepares_kill(argument) => {
                 return Step::Answer(Answer::Error(not_preparable()));
             }
             Command::COM_STMT_PREPARE => return self.prepare(command),

@@ -15,23 +15,28 @@ pub enum Among {
     Kills(Vec<Kill>),
     /// Some of them are.
     Others,
+    /// A compound statement has one in it.
+    Compound,
     /// PREPARE or EXECUTE IMMEDIATE of a KILL.
     Prepared,
 }
 
-/// Looks for the KILL of an id in a text that is none itself. Not seen is one in the body of a routine or of a compound statement
-/// that does not stand behind a semicolon, or in a text that a variable holds. `version`: that of the server, which executes some
-/// comments.
-pub fn find(sql: &[u8], quoting: Quoting, version: impl Fn() -> String) -> Option<Among> {
-    let text = super::kill::text(sql, &version);
+/// Looks for the KILL of an id in a text that is none itself. Not seen is one in the body of a routine, or in a text that a variable
+/// holds. `version`: that of the server, which executes some comments.
+pub fn find(sql: &[u8], quoting: Quoting, version: &dyn Fn() -> String) -> Option<Among> {
+    let text = super::kill::text(sql, version);
     let tokens: Vec<_> = Tokens::new(&text, quoting).collect();
     let parts: Vec<_> =
         tokens.split(|token| *token == Token::Symbol(b';')).filter(|part| !part.is_empty()).collect();
-    if parts.iter().any(|part| prepares_kill(part, &version)) {
+    if parts.iter().any(|part| prepares_kill(part, quoting, version)) {
         return Some(Among::Prepared);
     }
     if parts.len() < 2 || parts.first().is_some_and(|part| is_routine(part)) {
         return None;
+    }
+    if parts.first().is_some_and(|part| is_compound(part)) {
+        let kills = parts.iter().any(|part| kill_within(part).is_some());
+        return kills.then_some(Among::Compound);
     }
     // CONNECTION_ID() is the server's own to tell.
     let kills: Vec<_> = parts.iter().filter_map(|part| Kill::of(part.iter().copied(), None)).collect();
@@ -53,7 +58,7 @@ fn is(token: &Token<'_>, keyword: &str) -> bool {
     matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(keyword.as_bytes()))
 }
 
-fn prepares_kill(part: &[Token<'_>], version: &impl Fn() -> String) -> bool {
+fn prepares_kill(part: &[Token<'_>], quoting: Quoting, version: &dyn Fn() -> String) -> bool {
     let text = match part {
         [prepare, _, from, Token::Text(text)] if is(prepare, "PREPARE") && is(from, "FROM") => text,
         [execute, immediate, Token::Text(text), ..]
@@ -63,7 +68,29 @@ fn prepares_kill(part: &[Token<'_>], version: &impl Fn() -> String) -> bool {
         }
         _ => return false,
     };
-    Kill::is_verb_of(text, version)
+    Kill::is_verb_of(text, version) || is_compound_kill(text, quoting, version)
+}
+
+/// Whether a text is a compound statement with the KILL of an id in it. Prepared, it would mean the server's ids.
+pub fn is_compound_kill(sql: &[u8], quoting: Quoting, version: &dyn Fn() -> String) -> bool {
+    memchr::memchr(b';', sql).is_some() && find(sql, quoting, version) == Some(Among::Compound)
+}
+
+/// Whether a compound statement begins, which MariaDB executes outside of routines, too: `BEGIN NOT ATOMIC`, `label: LOOP`.
+fn is_compound(part: &[Token<'_>]) -> bool {
+    const BLOCKS: [&str; 6] = ["IF", "CASE", "LOOP", "REPEAT", "WHILE", "FOR"];
+    match part {
+        [begin, not, ..] if is(begin, "BEGIN") && is(not, "NOT") => true,
+        [_, Token::Symbol(b':'), ..] => true,
+        [first, ..] => BLOCKS.iter().any(|word| is(first, word)),
+        [] => false,
+    }
+}
+
+/// The KILL of an id at the end of a part of a compound statement. The word is reserved, so that it is nothing else.
+fn kill_within(part: &[Token<'_>]) -> Option<Kill> {
+    let at = part.iter().rposition(|token| is(token, "KILL"))?;
+    Kill::of(part.get(at..)?.iter().copied(), None)
 }
 
 /// Whether semicolons are those of a body.
@@ -81,6 +108,17 @@ fn not_alone() -> SqlError {
 }
 
 impl Session<'_> {
+    /// Whether a text that is to be prepared has the KILL of an id in it, so that it must not be.
+    pub(super) fn prepares_kill(&mut self, sql: &[u8]) -> bool {
+        if Kill::is_verb_of(sql, || self.version_at_hand()) {
+            return true;
+        }
+        if memchr::memchr(b';', sql).is_none() {
+            return false;
+        }
+        let (quoting, version) = (self.quoting(), self.version_at_hand());
+        is_compound_kill(sql, quoting, &|| version.clone())
+    }
     /// What comes of statements with a KILL among them. Several KILLs are performed in order, up to the first that fails.
     pub(super) fn kill_among(&mut self, sql: &[u8]) -> Option<Step> {
         if !may_have(sql) {
@@ -88,8 +126,9 @@ impl Session<'_> {
         }
         let quoting = self.quoting();
         let version = self.version_at_hand();
-        let kills = match find(sql, quoting, || version.clone())? {
+        let kills = match find(sql, quoting, &|| version.clone())? {
             Among::Prepared => return Some(Step::Answer(Answer::Error(super::kill::not_preparable()))),
+            Among::Compound => return Some(Step::Answer(Answer::Error(not_alone()))),
             // The server refuses several statements.
             _ if !self.want.identity.class.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS) => return None,
             Among::Others => return Some(Step::Answer(Answer::Error(not_alone()))),
@@ -113,7 +152,7 @@ mod tests {
     use crate::pool::Target;
 
     fn found(sql: &str) -> Option<Among> {
-        find(sql.as_bytes(), Quoting::default(), || "9.7.0".to_owned())
+        find(sql.as_bytes(), Quoting::default(), &|| "9.7.0".to_owned())
     }
 
     #[test]
@@ -129,14 +168,27 @@ mod tests {
             "SELECT 1; KILL 5",
             "KILL 5; SELECT 1",
             "SELECT ';'; KILL CONNECTION 5; SELECT 2",
-            "BEGIN NOT ATOMIC SELECT 1; KILL 5; END",
+            "BEGIN; SELECT 1; KILL 5",
             "CREATE TABLE t (a INT); KILL 5",
             "KILL 5; KILL 1+1",
         ] {
             assert_eq!(found(sql), Some(Among::Others), "{sql}");
         }
         for sql in [
+            "BEGIN NOT ATOMIC SELECT 1; KILL 5; END",
+            "BEGIN NOT ATOMIC KILL QUERY 5; END",
+            "begin not atomic declare continue handler for 1094 begin end; if 1 then kill 5; end if; end",
+            "BEGIN NOT ATOMIC DECLARE EXIT HANDLER FOR SQLEXCEPTION KILL 5; SELECT 1; END",
+            "IF 1 THEN SELECT 1; ELSE KILL 5; END IF",
+            "a: LOOP KILL 5; LEAVE a; END LOOP",
+            "WHILE 1 DO KILL 5; END WHILE",
+            "FOR i IN (SELECT 1) DO BEGIN KILL 5; END; END FOR",
+        ] {
+            assert_eq!(found(sql), Some(Among::Compound), "{sql}");
+        }
+        for sql in [
             "PREPARE s FROM 'KILL 5'",
+            "EXECUTE IMMEDIATE 'BEGIN NOT ATOMIC KILL 5; END'",
             "prepare s from \"kill query ?\"",
             "EXECUTE IMMEDIATE 'KILL ?' USING 5",
             "SELECT 1; PREPARE s FROM '/* x */ KILL 5'",
@@ -157,6 +209,9 @@ mod tests {
             "SELECT 'a; KILL 5'",
             "SELECT 1; -- KILL 5",
             "CREATE PROCEDURE p() BEGIN SELECT 1; KILL 5; END",
+            "BEGIN NOT ATOMIC KILL 17+0; END",
+            "BEGIN NOT ATOMIC KILL id; SELECT 'THEN KILL 5'; END",
+            "IF 1 THEN SELECT 1; END IF",
             "PREPARE s FROM @kill",
             "PREPARE s FROM 'SELECT 1'",
             "EXECUTE s USING 'KILL 5'",

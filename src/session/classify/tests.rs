@@ -281,7 +281,13 @@ fn what_the_proxy_answers_is_seen_to_be_about_it() {
         }
     }
     assert!(answered >= 30, "{answered}");
-    for sql in ["SELECT 1; KILL 5", "UPDATE t SET a=1;kill query 5", "PREPARE s FROM 'KILL 5'", "execute s"] {
+    for sql in [
+        "BEGIN NOT ATOMIC KILL 5; END",
+        "SELECT 1; KILL 5",
+        "UPDATE t SET a=1;kill query 5",
+        "PREPARE s FROM 'KILL 5'",
+        "execute s",
+    ] {
         assert!(classify(sql.as_bytes(), Quoting::default()).about_proxy, "{sql}");
     }
     for sql in ["SELECT c FROM sbtest1 WHERE id=50123", "UPDATE t SET a=1", "BEGIN", "SELECT `version`"] {

@@ -48,7 +48,7 @@ pub fn verb(word: &[u8]) -> (Verb, Option<Reason>) {
 pub const LONGEST_VERB: usize = 10;
 
 /// Words that mean something after the verb, the usual ones first.
-const MEANINGFUL: [&[u8]; 41] = [
+const MEANINGFUL: [&[u8]; 42] = [
     b"FROM",
     b"SET",
     b"INTO",
@@ -76,6 +76,7 @@ const MEANINGFUL: [&[u8]; 41] = [
     b"RECURSIVE",
     b"NEXTVAL",
     b"LASTVAL",
+    b"KILL",
     b"WARNINGS",
     b"ERRORS",
     b"WARNING_COUNT",

@@ -1,6 +1,6 @@
 //! KILL, time limits, clients that vanish, limits of users, and the process list.
 
-use super::raw::Raw;
+use super::raw::{Raw, error};
 use super::*;
 use std::net::Shutdown;
 use std::thread;
@@ -121,6 +121,10 @@ fn a_client_kills_several_at_once_and_none_among_other_statements() {
     assert!(world.fake.control.texts().is_empty(), "nothing of it is executed");
     // A server refuses several statements then.
     let mut single = Raw::new(&world);
+    let compound = format!("BEGIN NOT ATOMIC KILL {third}; END");
+    single.send_query(&compound);
+    assert_eq!(single.read_error(), 1235, "this is one statement");
+    assert_eq!(error(&single.ask(wire::Command::COM_STMT_PREPARE, compound.as_bytes())).0, 1295);
     single.send_query(&format!("KILL {third}; KILL {third}"));
     single.read();
     assert_eq!(world.fake.control.texts().len(), 1);
