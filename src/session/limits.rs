@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use wire::attributes;
 use wire::channel::{Channel, RawCommand, Traffic};
 use wire::socket::Socket;
+use wire::statement::LAST_PREPARED;
 use wire::version::is_mariadb;
 use wire::{Command, SqlError, WireError};
 
@@ -112,7 +113,8 @@ impl Session<'_> {
     }
     /// The text of the statement that COM_STMT_EXECUTE names.
     fn prepared_sql(&self, argument: &[u8]) -> &[u8] {
-        let id = argument.first_chunk().map(|id| self.statements.meant(u32::from_le_bytes(*id)));
+        let id = argument.first_chunk().map(|id| u32::from_le_bytes(*id));
+        let id = id.map(|id| if id == LAST_PREPARED { self.statements.last() } else { id });
         id.and_then(|id| self.statements.text(id)).unwrap_or_default()
     }
     /// The command has ended; the entry says what is so until the next. `traffic` is what went over the client's connection.

@@ -11,7 +11,9 @@ use super::wording::Wording;
 use crate::pool::{Caller, Lease, StatementText};
 use std::sync::Arc;
 use wire::channel::{RawCommand, framed};
-use wire::statement::{Execute, Replacement, joined, long_data_parameter, rewrite, statement_id};
+use wire::statement::{
+    Execute, LAST_PREPARED, Replacement, joined, long_data_parameter, rewrite, statement_id,
+};
 use wire::tracker::Outcome;
 use wire::{CapabilityFlags, Command, SqlError, StatusFlags, WireError};
 
@@ -65,7 +67,7 @@ impl Session<'_> {
         let Some(id) = statement_id(command.head).filter(|_| command.length >= EXECUTION) else {
             return refuse(self.wording().malformed_packet());
         };
-        let id = self.statements.meant(id);
+        let id = self.meant(id);
         let named = self.capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
         let wording = self.wording();
         let Some(open) = self.statements.get(id) else {
@@ -98,7 +100,7 @@ impl Session<'_> {
         else {
             return refuse(self.wording().malformed_packet());
         };
-        let id = self.statements.meant(id);
+        let id = self.meant(id);
         let Some(open) = self.statements.get(id) else { return Step::Silent };
         if open.failed.is_some() {
             return Step::Silent;
@@ -136,7 +138,7 @@ impl Session<'_> {
         let Some([a, b, c, d, ..]) = self.wording().padded::<8>(argument) else {
             return refuse(self.wording().malformed_packet());
         };
-        let id = self.statements.meant(u32::from_le_bytes([a, b, c, d]));
+        let id = self.meant(u32::from_le_bytes([a, b, c, d]));
         let Some(open) = self.statements.get(id) else {
             return refuse(self.wording().unknown_statement(id, Command::COM_STMT_FETCH));
         };
@@ -155,7 +157,7 @@ impl Session<'_> {
         let Some(id) = self.wording().padded(argument).map(u32::from_le_bytes) else {
             return refuse(self.wording().malformed_packet());
         };
-        let id = self.statements.meant(id);
+        let id = self.meant(id);
         let Some(open) = self.statements.get(id) else {
             return refuse(self.wording().unknown_statement(id, Command::COM_STMT_RESET));
         };
@@ -175,7 +177,8 @@ impl Session<'_> {
         let Some(id) = self.wording().padded(argument).map(u32::from_le_bytes) else {
             return refuse(self.wording().malformed_packet());
         };
-        let Some(open) = self.statements.remove(self.statements.meant(id)) else { return Step::Silent };
+        let id = self.meant(id);
+        let Some(open) = self.statements.remove(id) else { return Step::Silent };
         if open.is_busy()
             && let Some(lease) = &mut self.lease
         {
@@ -187,6 +190,15 @@ impl Session<'_> {
             }
         }
         Step::Silent
+    }
+    /// The id that a client means, by the rules of its server: MariaDB has one for the statement that was prepared last.
+    fn meant(&mut self, id: u32) -> u32 {
+        let last = self.statements.last();
+        if id == LAST_PREPARED && self.is_mariadb() && self.statements.get(last).is_some() {
+            last
+        } else {
+            id
+        }
     }
     /// Notes what a command has led to.
     pub(super) fn settle_role(&mut self, role: Role, outcome: &Outcome) {

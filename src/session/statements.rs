@@ -76,9 +76,9 @@ impl Statements {
             }
         }
     }
-    /// The id that a client means.
-    pub fn meant(&self, id: u32) -> u32 {
-        if id == LAST_PREPARED { self.last } else { id }
+    /// The id that was given last.
+    pub fn last(&self) -> u32 {
+        self.last
     }
     /// Whether there are as many as there may be.
     pub fn is_full(&self) -> bool {
@@ -137,7 +137,7 @@ mod tests {
         let mut statements = Statements { last: u32::MAX - 2, ..Statements::default() };
         statements.insert(1, open(0));
         assert_eq!([(); 3].map(|()| statements.next_id()), [u32::MAX - 1, 2, 3]);
-        assert_eq!((statements.meant(LAST_PREPARED), statements.meant(9)), (3, 9));
+        assert_eq!(statements.last(), 3);
     }
 
     #[test]

@@ -209,6 +209,22 @@ def unknown_statement(context):
     ]
 
 
+@check("commands.statement_prepared_last")
+def statement_prepared_last(context):
+    """MariaDB has an id for it."""
+    connection = context.connect()
+    last = b"\xff\xff\xff\xff"
+    answers = [context.error_of(command, connection, COMMAND.COM_STMT_RESET, last)]
+    connection._execute_command(COMMAND.COM_STMT_PREPARE, b"DO 1")
+    connection._read_packet()
+    for code, rest in ((COMMAND.COM_STMT_EXECUTE, b"\x00\x01\x00\x00\x00"), (COMMAND.COM_STMT_RESET, b"")):
+        context.move()
+        answers.append(context.error_of(command, connection, code, last + rest))
+    connection._execute_command(COMMAND.COM_STMT_CLOSE, last)
+    answers.append(context.error_of(command, connection, COMMAND.COM_STMT_RESET, last))
+    return answers
+
+
 @check("commands.malformed_statement_commands")
 def malformed(context):
     connection = context.connect()

@@ -105,7 +105,8 @@ fn what_cannot_be_prepared_again_is_the_clients_to_know() {
     let id = client.prepare("SELECT 1");
     assert_eq!(id, 2, "ids go up whether preparing succeeds or not");
     world.await_pool(0, 1);
-    assert!(is_ok(&client.execute(u32::MAX, 0, b"")), "MariaDB's name for the last one");
+    assert!(is_ok(&client.execute(id, 0, b"")));
+    assert_eq!(error(&client.execute(u32::MAX, 0, b"")).0, 1243, "MariaDB's name for the last one");
 }
 
 #[test]
