@@ -127,7 +127,7 @@ impl Session<'_> {
             if let Err(step) = self.connected(&statement) {
                 return step;
             }
-            match self.bring_readable(&statement).and_then(|()| self.write(&message)) {
+            match self.bring_readable(command, &statement).and_then(|()| self.write(&message)) {
                 Ok(sent) if ResponseTracker::expects_answer(command) => {
                     return Step::Relay(Pending { command, statement, role, sent, replaceable });
                 }

@@ -296,7 +296,11 @@ impl<'a> Session<'a> {
         Ok(())
     }
     /// Makes what a statement reads of the one before it the session's own, on the connection in hand.
-    pub(super) fn bring_readable(&mut self, statement: &Statement) -> Result<(), WireError> {
+    pub(super) fn bring_readable(
+        &mut self,
+        command: Command,
+        statement: &Statement,
+    ) -> Result<(), WireError> {
         let opaque = matches!(
             statement.effect,
             Effect::Hold(Reason::Procedure | Reason::PreparedText | Reason::State)
@@ -311,7 +315,9 @@ impl<'a> Session<'a> {
             self.bring_insert_id(statement)?;
         }
         self.bring_unseen(statement)?;
-        let reads_diagnostics = statement.reads_diagnostics || opaque && self.shows_complaints_inside();
+        let reads_diagnostics = statement.reads_diagnostics
+            || opaque && self.shows_complaints_inside()
+            || self.tells_warnings_of_before(command);
         if reads_diagnostics && !self.hold.own_diagnostics {
             self.clear_diagnostics()?;
         }
@@ -320,6 +326,11 @@ impl<'a> Session<'a> {
     /// Whether something would be lost with the connection in hand.
     pub(super) fn is_bound(&self) -> bool {
         self.hold.reasons.leave_something() || self.in_transaction() || self.hold.unknown_insert_id
+    }
+    /// Whether the answer to a command that has no warnings says how many the statement before had, as MySQL's does.
+    fn tells_warnings_of_before(&mut self, command: Command) -> bool {
+        let tells = matches!(command, Command::COM_INIT_DB | Command::COM_SET_OPTION);
+        tells && self.lease.as_mut().is_some_and(|lease| !lease.backend().is_mariadb())
     }
     /// Whether what is done inside of a procedure or an EXECUTE can read warnings and errors of before: MariaDB's can.
     fn shows_complaints_inside(&mut self) -> bool {

@@ -118,6 +118,19 @@ def set_option(context):
             context.error_of(command, connection, COMMAND.COM_SET_OPTION, b"\x09\x00")]
 
 
+@check("commands.no_warnings_of_before")
+def no_warnings_of_before(context):
+    """MySQL's answer tells how many warnings the statement before has left: in a session that has sent none yet, none."""
+    answers = []
+    for _ in range(3):
+        connection = RawCollation.numbered(context, 45)
+        context.opened.append(connection)
+        answers.append(command(connection, COMMAND.COM_INIT_DB, context.config["schema"].encode()))
+        answers.append(command(connection, COMMAND.COM_SET_OPTION, b"\x00\x00"))
+        context.move()
+    return answers
+
+
 @check("commands.set_option_outlasts_the_user")
 def set_option_outlasts_the_user(context):
     connection = context.connect()
