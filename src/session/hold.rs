@@ -145,6 +145,13 @@ impl Hold {
             self.variable.clone_from(&other.variable);
         }
     }
+    /// Notes that a statement has made LAST_INSERT_ID() what no answer tells.
+    pub fn note_unknown_insert_id(&mut self) {
+        self.own_insert_id = true;
+        self.unknown_insert_id = true;
+        self.unproven_insert_id = None;
+        self.named_insert_id = false;
+    }
     /// Notes that a statement has reported an id, which it may have named; `before`: the session's own until then.
     pub fn note_reported(&mut self, before: u64, named: bool) {
         if !named {

@@ -16,6 +16,9 @@ const MAX_VALUE: usize = 2048;
 /// How the variables begin that say what a server reports.
 const SESSION_TRACK: &str = "session_track_";
 
+/// Variables that are LAST_INSERT_ID().
+const INSERT_ID: [&str; 2] = ["last_insert_id", "identity"];
+
 /// Has a client be told what it asks for by the `session_track_*` variables that its statement sets: the answer to that goes by
 /// them already. Returns what was in force before, for when the statement fails; `None` if it sets none of them.
 pub fn heed(notices: &mut Notices, effect: &Effect) -> Option<Notices> {
@@ -55,6 +58,9 @@ impl Session<'_> {
                 Assignment::Variable(name, constant) => {
                     let value = if tracked { value_of(name).flatten() } else { constant.clone() };
                     self.remember(name, value);
+                    if INSERT_ID.contains(&name.as_str()) {
+                        self.hold.note_unknown_insert_id();
+                    }
                     seen.push(name);
                 }
                 Assignment::NextTransaction => self.hold.add(Reason::NextTransaction),

@@ -23,10 +23,7 @@ impl Session<'_> {
             self.hold.named_insert_id = named;
             self.hold.unknown_insert_id = false;
         } else if (statement.returns_rows || statement.sets_insert_id) && outcome.last_result.is_some() {
-            self.hold.own_insert_id = true;
-            self.hold.unknown_insert_id = true;
-            self.hold.unproven_insert_id = None;
-            self.hold.named_insert_id = false;
+            self.hold.note_unknown_insert_id();
         }
         let complaint = outcome.error.is_some() || outcome.warnings != 0;
         self.warnings = if outcome.error.is_some() { 1 } else { outcome.warnings };
