@@ -55,9 +55,9 @@ def scripts(options, server):
 
 def examine(place, seed, clients, steps):
     """Plays one script on both pointsmen; returns how many differ."""
-    differ = 0
+    differ, direct = 0, place.direct(clients, steps)
     for fresh in (False, True):
-        found = place.difference(clients, steps, fresh)
+        found = place.difference(clients, steps, fresh, direct)
         kind = found and shrink.kind(found)
         for _ in range(CONFIRMATIONS):
             again = found and place.difference(clients, steps, fresh)

@@ -1,5 +1,6 @@
 """A real server with two pointsmen in front of it, and the plays on them."""
 
+import re
 import time
 
 import lab
@@ -31,9 +32,12 @@ class Arena:
         self.dba.close()
         return [problem for problem in (daemon.stop() for daemon in self.daemons) if problem]
 
-    def difference(self, clients, steps, fresh):
-        """Plays a script both ways and returns the first difference, or None."""
-        direct = self.play(self.address, clients, steps, False)
+    def direct(self, clients, steps):
+        return self.play(self.address, clients, steps, False)
+
+    def difference(self, clients, steps, fresh, direct=None):
+        """The first difference between what is seen directly, which may be known already, and through pointsman, or None."""
+        direct = direct or self.direct(clients, steps)
         through = self.play((lab.HOST, self.daemons[fresh].port), clients, steps, not fresh)
         return shrink.difference(steps, direct, through)
 
@@ -45,18 +49,18 @@ class Arena:
         return shrink.shrunk(steps, still_differs)
 
     def play(self, address, clients, steps, moves):
-        self.begin()
+        self.begin(steps)
         return play.play(address, SCHEMA, clients, steps, moves)
 
     # --- the schema ---
 
-    def begin(self):
+    def begin(self, steps):
         """Makes the schema anew, as soon as nobody of the play before holds anything."""
         deadline = time.monotonic() + FREE_SECONDS
         while not self.emptied():
             if time.monotonic() > deadline:
                 raise lab.Failed(f"{self.server}: locks of the play before are not given back")
-        self.must(";".join(f"USE {SCHEMA};{statement}" for statement in topics.SETUP))
+        self.must("; ".join([f"USE {SCHEMA}", *needed(steps)]))
 
     def emptied(self):
         self.roll_back_prepared()
@@ -81,3 +85,19 @@ class Arena:
         for part in self.dba.query(sql):
             if "error" in part:
                 raise lab.Failed(f"{self.server}: {part}")
+
+
+def needed(steps):
+    """The statements of the setup for what a script names, and for what these name in turn: to make all takes longer than most scripts."""
+    text, chosen = str(steps), []
+    while True:
+        more = [made for made in topics.SETUP if made not in chosen and re.search(rf"\b{subject(made)}\b", text)]
+        if not more:
+            return [made for made in topics.SETUP if made in chosen]
+        chosen += more
+        text += str(more)
+
+
+def subject(made):
+    """What a statement of the setup makes, or adds to."""
+    return re.match(r"CREATE TRIGGER .*? ON (\w+)|CREATE \w+ (\w+)|INSERT INTO (\w+)", made).expand(r"\1\2\3")

@@ -51,7 +51,7 @@ class Session:
 
     def ping(self):
         self.client.command(protocol.PING)
-        return without_warnings(self.client.simple())
+        return self.client.simple()
 
     def set_option(self, number):
         self.client.command(protocol.SET_OPTION, number.to_bytes(2, "little"))

@@ -5,6 +5,7 @@ import random
 from . import topics
 
 SESSIONS = "abc"
+CLIENTS = (0, 1, 3)  # which of play.CAPABILITIES they have
 MOST_TOPICS = 7  # of one script: few topics that meet often find more than all of them thinly spread
 
 
@@ -26,7 +27,7 @@ class Maker:
     def gap(self, gap, own):
         chance = self.chance
         if gap == "t":
-            return f"t{own}" if chance.random() < 0.85 else f"t{chance.randrange(len(SESSIONS))}"
+            return f"t{own}" if chance.random() < 0.95 else f"t{chance.randrange(len(SESSIONS))}"
         if gap == "own":
             return own
         options = topics.GAPS[gap]
@@ -66,7 +67,7 @@ def script(seed, server):
             steps += [[who, *step] for step in command(maker, chance.choice(commands), own)]
         else:
             steps.append([who, "query", maker.fill(maker.choose(topics.STATEMENTS[chance.choice(chosen)]), own)])
-    return {name: chance.choice((0, 1, 2, 3)) for name in names}, steps
+    return {name: chance.choice(CLIENTS) for name in names}, steps
 
 
 def command(maker, kind, own):
