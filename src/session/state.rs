@@ -309,9 +309,9 @@ impl<'a> Session<'a> {
         let is_null = self.want.profile.get("sql_auto_is_null") == Some("'ON'");
         // To ask for the id would change what the counts are.
         let askable = !statement.reads_counts || self.hold.unproven_insert_id.is_none();
-        let reads_id =
-            statement.reads_insert_id || opaque || is_null || self.counts.needs_id_before(statement);
-        if reads_id && askable && !self.hold.own_insert_id {
+        // After RETURNING the connection is asked for the id, which may be what was there.
+        let reads_id = statement.reads_insert_id || statement.returns_rows || opaque || is_null;
+        if (reads_id || self.counts.needs_id_before(statement)) && askable && !self.hold.own_insert_id {
             self.bring_insert_id(statement)?;
         }
         self.bring_unseen(statement)?;
