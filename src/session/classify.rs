@@ -82,6 +82,11 @@ impl Statement {
     pub fn keeps_diagnostics(&self) -> bool {
         self.reads_diagnostics || !self.names_tables
     }
+    /// Whether nothing of it is left on its connection that its answer does not tell.
+    pub fn leaves_nothing(&self) -> bool {
+        let leaves = self.read_by_next || self.calculates_rows || self.sets_insert_id || self.returns_rows;
+        self.effect == Effect::Nothing && !(leaves || self.changes_schema || self.calls.any())
+    }
     /// How many answers are certain to come if none fails. A procedure's results are not its last.
     pub fn answers(&self) -> usize {
         match self.effect {

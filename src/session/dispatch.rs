@@ -117,6 +117,9 @@ impl Session<'_> {
         message: Message<'_>,
         role: Role,
     ) -> Step {
+        if self.goes_straight() {
+            return self.send_straight(command, statement, &message, role);
+        }
         if let Err(step) = self.leave_unusable(&statement) {
             return step;
         }
@@ -137,6 +140,23 @@ impl Session<'_> {
                 Err(_) => self.drop_lease(),
             }
             replaceable = false;
+        }
+    }
+    /// Sends a command on the connection that the session keeps. What failed is not sent again.
+    fn send_straight(
+        &mut self,
+        command: Command,
+        statement: Statement,
+        message: &Message<'_>,
+        role: Role,
+    ) -> Step {
+        match self.write(message) {
+            Ok(sent) if ResponseTracker::expects_answer(command) => {
+                Step::Relay(Pending { command, statement, role, sent, replaceable: false })
+            }
+            Ok(_) => Step::Silent,
+            Err(WireError::Sql(error)) => self.refused(error),
+            Err(error) => self.lost(&error),
         }
     }
     /// Writes a command to the connection in hand; returns its length in bytes.

@@ -83,6 +83,10 @@ impl Reasons {
     pub fn contains(self, reason: Reason) -> bool {
         self.0 & (1 << reason as u8) != 0
     }
+    /// Whether this is the only one.
+    pub fn is_only(self, reason: Reason) -> bool {
+        self.0 == 1 << reason as u8
+    }
     /// Whether there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0

@@ -4,7 +4,7 @@ use super::classify::Statement;
 use crate::digest::Digest;
 use crate::quoting::Quoting;
 use crate::template::{Template, key};
-use parking_lot::RwLock;
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 
 /// Statements with equal beginnings are in one set.
@@ -41,7 +41,8 @@ pub struct Known {
     pub digest: Option<Arc<Digest>>,
 }
 
-type Set = RwLock<Vec<Known>>;
+/// Read without a lock: sessions on all processors read the same few.
+type Set = ArcSwap<Vec<Arc<Known>>>;
 
 /// The statements that are known, for all sessions. Memory is bounded.
 pub struct KnownStatements {
@@ -55,41 +56,59 @@ impl Default for KnownStatements {
 }
 
 impl KnownStatements {
-    /// What was found of a statement that differs from this one in its values alone.
-    pub fn find(&self, sql: &[u8], reading: Reading) -> Option<(Statement, Option<Arc<Digest>>)> {
+    /// What was found of a statement that differs from this one in its values alone. `recent`: the digest that the session has used
+    /// last ([`again`]).
+    pub fn find(
+        &self,
+        sql: &[u8],
+        reading: Reading,
+        recent: &mut Option<Arc<Digest>>,
+    ) -> Option<(Statement, Option<Arc<Digest>>)> {
         if sql.len() > reading.longest {
             return None;
         }
-        let set = self.set(sql)?.read();
-        let fits = |known: &&Known| known.reading == reading && known.template.fits(sql, reading.quoting);
+        let set = self.set(sql)?.load();
+        let fits =
+            |known: &&Arc<Known>| known.reading == reading && known.template.fits(sql, reading.quoting);
         let known = set.iter().find(fits)?;
-        Some((known.statement.clone(), known.digest.clone()))
+        Some((known.statement.clone(), again(known.digest.as_ref(), recent)))
     }
     /// Whether a statement that was not found is to be kept: where there is no room for all, a few will do, so that those which
     /// never come again cost little.
     pub fn wants(&self, sql: &[u8], reading: Reading) -> bool {
-        let is_full = || self.set(sql).is_some_and(|set| set.read().len() >= WAYS);
+        let is_full = || self.set(sql).is_some_and(|set| set.load().len() >= WAYS);
         sql.len() <= LONGEST.min(reading.longest) && (!is_full() || fastrand::usize(..SELDOM) == 0)
     }
     /// Keeps what was found of a statement.
     pub fn keep(&self, sql: &[u8], known: Known) {
         let Some(set) = self.set(sql) else { return };
-        let version = known.reading.version;
-        let mut set = set.write();
-        set.retain(|other| other.reading.version == version);
-        if set.iter().any(|other| other.reading == known.reading && other.template == known.template) {
-            // Another session was faster.
-            return;
-        }
-        if set.len() >= WAYS {
-            let place = fastrand::usize(..set.len());
-            set.swap_remove(place);
-        }
-        set.push(known);
+        let known = Arc::new(known);
+        set.rcu(|set| {
+            let current = |other: &&Arc<Known>| other.reading.version == known.reading.version;
+            let mut set: Vec<_> = set.iter().filter(current).cloned().collect();
+            if set.iter().any(|other| other.reading == known.reading && other.template == known.template) {
+                // Another session was faster.
+                return set;
+            }
+            if set.len() >= WAYS {
+                let place = fastrand::usize(..set.len());
+                set.swap_remove(place);
+            }
+            set.push(Arc::clone(&known));
+            set
+        });
     }
     fn set(&self, sql: &[u8]) -> Option<&Set> {
         self.sets.get((key(sql) >> 32) as usize % SETS)
     }
+}
+
+/// A digest for one more use: the session's `recent` one, if it is that. Sessions on all processors use the same few, so that each
+/// new count of references would take its memory from another processor.
+pub fn again(digest: Option<&Arc<Digest>>, recent: &mut Option<Arc<Digest>>) -> Option<Arc<Digest>> {
+    let digest = digest?;
+    let same = recent.take_if(|recent| Arc::ptr_eq(recent, digest));
+    Some(same.unwrap_or_else(|| Arc::clone(digest)))
 }
 
 #[cfg(test)]

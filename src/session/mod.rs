@@ -38,6 +38,7 @@ mod settings;
 mod settle;
 mod state;
 mod statements;
+mod straight;
 mod sweeper;
 #[cfg(test)]
 mod tests;

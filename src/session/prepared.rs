@@ -87,7 +87,7 @@ impl Session<'_> {
         if let Some(error) = &open.failed {
             return refuse(error.clone());
         }
-        let (routed, statement) = (open.routed.clone(), open.statement.clone());
+        let (routed, statement) = (open.routed.again(&mut self.route.recent), open.statement.clone());
         if let Err(step) = self.route_execution(routed, &statement) {
             return step;
         }

@@ -4,10 +4,11 @@
 
 use super::classify::{Statement, classify, classify_with};
 use super::commands::Kind;
-use super::known::{Known, Reading};
+use super::known::{Known, Reading, again};
 use super::local::Answer;
 use super::registry::count;
 use super::state::{Message, Role, Session, Step};
+use super::straight::is_the_servers;
 use super::wait::hold_back;
 use crate::config::User;
 use crate::digest::statistics::{Key, Sample};
@@ -20,7 +21,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::channel::{RawCommand, framed};
-use wire::tracker::Outcome;
 use wire::{Command, SqlError, StatusFlags};
 
 /// The hostgroup under which statements are counted that rules answer.
@@ -39,6 +39,8 @@ pub struct Route {
     flag_before: u32,
     /// Digest of the statement at hand, if it is counted when its answer has come.
     counted: Option<Arc<Digest>>,
+    /// That of the statement that was counted last.
+    pub(super) recent: Option<Arc<Digest>>,
     /// What rules allow the statement at hand.
     pub(super) timeout: Option<Duration>,
     /// Rules say that the session keeps its connections.
@@ -64,6 +66,14 @@ pub struct Judged {
     digest: Option<Arc<Digest>>,
 }
 
+impl Routed {
+    /// The same for one more execution.
+    pub(super) fn again(&self, recent: &mut Option<Arc<Digest>>) -> Self {
+        let Self { hostgroup, timeout, delay, multiplex, ref digest } = *self;
+        Self { hostgroup, timeout, delay, multiplex, digest: again(digest.as_ref(), recent) }
+    }
+}
+
 impl Route {
     /// For a session of `user`.
     pub fn new(user: &User, client: IpAddr, proxy: Option<SocketAddr>) -> Self {
@@ -75,6 +85,7 @@ impl Route {
             flag: 0,
             flag_before: 0,
             counted: None,
+            recent: None,
             timeout: None,
             keeps_connection: false,
             ignores_variables: false,
@@ -102,7 +113,9 @@ impl Session<'_> {
     /// COM_QUERY whose text is `sql`, the end of the command's payload.
     pub(super) fn query(&mut self, command: &RawCommand<'_>, sql: &[u8]) -> Step {
         if self.user.fast_forward {
-            if let Some(step) = self.answer_as_proxy(sql) {
+            if !is_the_servers(sql)
+                && let Some(step) = self.answer_as_proxy(sql)
+            {
                 return step;
             }
             // Its connection stays to the end, whatever the statement leaves on it.
@@ -138,14 +151,14 @@ impl Session<'_> {
         self.send(Command::COM_QUERY, statement, Message::Framed(framed), Role::Plain)
     }
     /// What a statement does, and its digest if anybody asks for that.
-    fn read(&self, sql: &[u8]) -> (Statement, Option<Arc<Digest>>) {
+    fn read(&mut self, sql: &[u8]) -> (Statement, Option<Arc<Digest>>) {
         let options = &self.variables.query_digests;
         let digests = self.route.active && (options.enabled || self.shared.config.rules().reads_digest());
         let quoting = self.quoting();
         let version = self.variables.version();
         let reading = Reading { version, quoting, digests, longest: options.max_query_length };
         let known = &self.shared.known;
-        if let Some(found) = known.find(sql, reading) {
+        if let Some(found) = known.find(sql, reading, &mut self.route.recent) {
             return found;
         }
         let gaps = known.wants(sql, reading).then(|| Gaps::new(sql, quoting));
@@ -265,8 +278,8 @@ impl Session<'_> {
     fn time_so_far(&mut self) -> Duration {
         self.ended.get_or_insert_with(Instant::now).saturating_duration_since(self.started)
     }
-    /// Counts the statement whose answer has come. Before the session takes note of what it changed.
-    pub(super) fn account(&mut self, kind: Kind, outcome: &Outcome) {
+    /// Counts the statement whose answer has come, with the rows that it has affected and sent. Before the session takes note of what it changed.
+    pub(super) fn account(&mut self, kind: Kind, rows: [u64; 2]) {
         let time = self.time_so_far();
         if self.variables.commands_stats {
             self.shared.registry.commands.count(self.id, kind, time);
@@ -274,7 +287,7 @@ impl Session<'_> {
         if time > self.variables.long_query_time {
             count(&self.shared.registry.counters.slow);
         }
-        self.count_as(self.hostgroup.into(), time, [outcome.affected_rows, outcome.rows]);
+        self.count_as(self.hostgroup.into(), time, rows);
     }
     /// Counts the statement that no server has answered.
     pub(super) fn count_here(&mut self) {
@@ -295,6 +308,7 @@ impl Session<'_> {
         };
         let sample = Sample { ended, time, rows_affected, rows_sent };
         self.shared.statistics.count(&key, &digest.text, &sample);
+        self.route.recent = Some(digest);
     }
     /// How the session's server reads quotes.
     pub(super) fn quoting(&self) -> Quoting {

@@ -23,6 +23,11 @@ const INTERRUPTIONS: [u16; 3] = [1053, 1317, 1927];
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: &mut Pending) -> Step {
+        if self.user.fast_forward
+            && let Some(step) = self.pass_straight(client, pending)
+        {
+            return step;
+        }
         let numbers = self.process_ids(client, pending.command, &pending.statement);
         let Some(lease) = &mut self.lease else { return Step::End(None) };
         let limit = self.route.timeout.unwrap_or(self.variables.default_query_timeout);
@@ -51,7 +56,7 @@ impl Session<'_> {
                 if outcome.error.is_some() && before.is_some() {
                     lease.backend().tracking = before;
                 }
-                self.account(pending.statement.kind, &outcome);
+                self.account(pending.statement.kind, [outcome.affected_rows, outcome.rows]);
                 if let Some(error) = &outcome.error {
                     self.count_error_of_server(error);
                 }

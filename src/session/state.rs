@@ -375,7 +375,8 @@ impl<'a> Session<'a> {
             Effect::Hold(Reason::UserVariable | Reason::Procedure | Reason::PreparedText | Reason::State)
         );
         let reads_there = statement.reads_counts || statement.reads_diagnostics;
-        reads_variables && !reads_there && !self.route.ignores_variables
+        // Of a session that is not looked into nobody knows what it reads.
+        self.user.fast_forward || reads_variables && !reads_there && !self.route.ignores_variables
     }
     fn acquire(&mut self, statement: &Statement, unshared: bool) -> Result<Lease<'a>, Step> {
         let kept = self.take_kept();

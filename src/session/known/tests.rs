@@ -27,7 +27,7 @@ fn known(sql: &str, reading: Reading) -> Known {
 }
 
 fn found(statements: &KnownStatements, sql: &str, reading: Reading) -> Option<String> {
-    let (_, digest) = statements.find(sql.as_bytes(), reading)?;
+    let (_, digest) = statements.find(sql.as_bytes(), reading, &mut None)?;
     Some(String::from_utf8_lossy(&digest.unwrap().text).into_owned())
 }
 
@@ -50,7 +50,8 @@ fn a_statement_with_other_values_is_found() {
         Some("SELECT a FROM t WHERE b = ? FOR UPDATE")
     );
     assert_eq!(find("SELECT a FROM t WHERE c = 1"), None);
-    let (statement, _) = statements.find(b"SELECT a FROM t WHERE b = 9 FOR UPDATE", READING).unwrap();
+    let (statement, _) =
+        statements.find(b"SELECT a FROM t WHERE b = 9 FOR UPDATE", READING, &mut None).unwrap();
     assert_eq!(statement, known("SELECT a FROM t WHERE b = 1 FOR UPDATE", READING).statement);
 }
 
@@ -229,4 +230,16 @@ fn statements_of_the_property_are_taken_for_the_same_often_enough() {
         first != second && check(&first, &second, READING, &Options::default()).unwrap()
     });
     assert!(same.count() > 100);
+}
+
+#[test]
+fn a_digest_that_is_used_again_is_counted_once() {
+    let statements = KnownStatements::default();
+    statements.keep(b"SELECT 1", known("SELECT 1", READING));
+    let (_, first) = statements.find(b"SELECT 2", READING, &mut None).unwrap();
+    let mut recent = first;
+    let references = |digest: &Option<Arc<Digest>>| digest.as_ref().map(Arc::strong_count);
+    assert_eq!(references(&recent), Some(2));
+    let (_, second) = statements.find(b"SELECT 3", READING, &mut recent).unwrap();
+    assert_eq!((references(&second), recent), (Some(2), None));
 }

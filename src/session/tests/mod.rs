@@ -8,6 +8,7 @@ mod limits;
 mod raw;
 mod resets;
 mod statements;
+mod straight;
 mod variables;
 
 use super::*;

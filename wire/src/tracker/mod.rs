@@ -18,7 +18,7 @@ pub use notices::Notices;
 pub use outcome::{Outcome, Prepared};
 use translate::Translation;
 pub use translate::{LASTING, Sides};
-use whole::Whole;
+pub use whole::Whole;
 
 /// State of one answer.
 pub struct ResponseTracker<'a> {

@@ -115,27 +115,17 @@ impl<'a> Translation<'a> {
             ended: 0,
         }
     }
-    /// Passes on an answer that has come whole. True if what goes to the client was appended to `out`; `None` if its form is not
-    /// one that this can make.
+    /// [`Whole::translate`], amid the other answers to a command.
     #[inline]
     pub(super) fn whole(
         &self,
         whole: &Whole,
-        reads_first_row: bool,
+        waits_for_end: bool,
         bytes: &[u8],
         out: &mut Vec<u8>,
     ) -> Option<bool> {
-        let Some(set) = &whole.set else { return Some(false) };
-        if !self.sides.lack_eof() {
-            let same = self.sides.server.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
-                == self.client_has(CapabilityFlags::CLIENT_DEPRECATE_EOF);
-            return same.then_some(false);
-        }
-        // As it is where the end comes next, or comes after a row that waits for it.
-        let at_end = set.rows == 0 || reads_first_row && set.is_one_short_row();
-        let before = if at_end { whole.status } else { self.status_before_rows() };
-        set.put_with_eof(bytes, out, before, (whole.status, whole.warnings));
-        Some(true)
+        let Sides { server, client, .. } = self.sides;
+        whole.translate((server, client), self.status_before_rows(), waits_for_end, bytes, out)
     }
     pub(super) fn shift(&self) -> u8 {
         self.shift

@@ -2,8 +2,8 @@
 //! itself: such a one is taken as a whole. What is not so is followed packet by packet, with the same outcome.
 
 use super::answer::LONGEST_HELD;
-use crate::StatusFlags;
 use crate::packet::{Counts, Ending, HEADER, MAX_PAYLOAD, SEQUENCE, eof, is_eof, parse_header, put_framed};
+use crate::{CapabilityFlags, StatusFlags};
 
 /// With one of these there is more to be done about an answer.
 const NOTABLE: StatusFlags = StatusFlags::SERVER_MORE_RESULTS_EXISTS
@@ -12,10 +12,12 @@ const NOTABLE: StatusFlags = StatusFlags::SERVER_MORE_RESULTS_EXISTS
     .union(StatusFlags::SERVER_STATUS_LAST_ROW_SENT)
     .union(StatusFlags::SERVER_PS_OUT_PARAMS);
 
-/// An answer that has come whole.
-pub(super) struct Whole {
-    pub(super) status: StatusFlags,
-    pub(super) warnings: u16,
+/// An answer that has come whole, an OK or one result set, and tells of nothing but itself.
+pub struct Whole {
+    /// Status flags of its end.
+    pub status: StatusFlags,
+    /// Warnings that the statement has left.
+    pub warnings: u16,
     /// `None` where an EOF is its end.
     pub(super) counts: Option<Counts>,
     /// The number of its last packet.
@@ -66,8 +68,9 @@ impl<'a> Packets<'a> {
 }
 
 impl Whole {
-    /// Looks at an answer to a statement from a server that has, or has not, CLIENT_DEPRECATE_EOF.
-    pub(super) fn see(bytes: &[u8], deprecates_eof: bool) -> Option<Self> {
+    /// Looks at an answer to a statement from a server that has, or has not, CLIENT_DEPRECATE_EOF. `None` if it is not whole, or not
+    /// so plain: then it is to be followed packet by packet.
+    pub fn see(bytes: &[u8], deprecates_eof: bool) -> Option<Self> {
         let mut packets = Packets { bytes, at: 0, sequence: 0 };
         let columns = match packets.next()? {
             (0x00, ok) if !is_eof(ok) => return packets.end(ok, None),
@@ -98,6 +101,40 @@ impl Whole {
                 _ => rows += 1,
             }
         }
+    }
+}
+
+impl Whole {
+    /// Rows of the result set, if it is one.
+    pub fn rows(&self) -> Option<u64> {
+        self.set.as_ref().map(|set| set.rows)
+    }
+    /// Passes it on from a server to a client with these capabilities. True if what goes to the client was appended to `out`; `None` if
+    /// its form is not one that this can make. `before`: the status in an EOF before rows. `waits_for_end`: one row by itself may be a
+    /// procedure's OUT parameters, so that the EOF before it has the status of its end.
+    pub fn translate(
+        &self,
+        (server, client): (CapabilityFlags, CapabilityFlags),
+        before: StatusFlags,
+        waits_for_end: bool,
+        bytes: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<bool> {
+        const FORM: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF;
+        let Some(set) = &self.set else { return Some(false) };
+        match (server.contains(FORM), client.contains(FORM)) {
+            (true, false) => {
+                let at_end = set.rows == 0 || waits_for_end && set.is_one_short_row();
+                let before = if at_end { self.status } else { before };
+                set.put_with_eof(bytes, out, before, (self.status, self.warnings));
+                Some(true)
+            }
+            (server, client) => (server == client).then_some(false),
+        }
+    }
+    /// Rows affected, and the id that was generated (0: none), where an OK is its end.
+    pub fn counts(&self) -> (u64, u64) {
+        self.counts.as_ref().map_or((0, 0), |counts| (counts.affected_rows, counts.last_insert_id))
     }
 }
 

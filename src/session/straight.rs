@@ -1,0 +1,143 @@
+//! The short way of a session that keeps its connection and is not looked into (fast_forward): an answer that is seen at a glance goes
+//! back as it came. What is not so plain takes the long way, from where it is, with the same outcome.
+
+use super::hold::Reason;
+use super::state::{Pending, Role, Session, Step};
+use crate::pool::Lease;
+use wire::channel::Channel;
+use wire::tracker::{LASTING, Whole};
+use wire::{CapabilityFlags, Command};
+
+/// Whether a text is certainly the server's to answer: it begins with what is never the proxy's, and is alone.
+pub fn is_the_servers(sql: &[u8]) -> bool {
+    let begins_so = match sql.trim_ascii_start() {
+        [b'i' | b'I' | b'u' | b'U' | b'd' | b'D' | b'r' | b'R' | b'b' | b'B' | b'c' | b'C', ..] => true,
+        text => text.split_at_checked(SELECT.len()).is_some_and(|(verb, rest)| {
+            // A system variable, VERSION(), CONNECTION_ID() or USER().
+            let asks = matches!(
+                rest.trim_ascii_start(),
+                [b'@', ..]
+                    | [b'v' | b'V', b'e' | b'E', ..]
+                    | [b'c' | b'C', b'o' | b'O', ..]
+                    | [b'u' | b'U', b's' | b'S', ..]
+            );
+            verb.eq_ignore_ascii_case(SELECT) && !asks
+        }),
+    };
+    begins_so && memchr::memchr(b';', sql).is_none()
+}
+
+const SELECT: &[u8] = b"SELECT ";
+
+impl Session<'_> {
+    /// Whether the connection in hand is the session's for good, and nothing speaks against it.
+    #[inline]
+    pub(super) fn goes_straight(&self) -> bool {
+        let good = |lease: &Lease<'_>| !(lease.is_retired() || lease.has_surplus());
+        self.user.fast_forward && self.lease.as_ref().is_some_and(good)
+    }
+    /// Passes on the answer to a command that leaves nothing, if it is there and can be seen at a glance. `None`: the long way is to
+    /// be taken.
+    pub(super) fn pass_straight(&mut self, client: &mut Channel, pending: &Pending) -> Option<Step> {
+        let &Pending { command, ref statement, ref role, sent, .. } = pending;
+        let is_plain = match role {
+            Role::Plain => command == Command::COM_QUERY,
+            Role::Execute(id) => self.statements.get(*id).is_some_and(|open| !open.is_busy()),
+            _ => false,
+        };
+        if !is_plain || !statement.leaves_nothing() || !self.has_nothing_to_follow() {
+            return None;
+        }
+        let lease = self.lease.as_mut()?;
+        let backend = lease.backend();
+        let sides = (backend.capabilities, self.capabilities);
+        if backend.sql_mode != self.sql_mode {
+            return None;
+        }
+        // A pause is looked after on the long way, which reads again.
+        let bytes = match backend.channel.fill() {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_timeout() => return None,
+            Err(error) => return Some(self.lost(&error)),
+        };
+        let whole = Whole::see(bytes, sides.0.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF))?;
+        let (affected, id) = whole.counts();
+        if whole.status & LASTING != self.status || whole.warnings != 0 || id != 0 {
+            return None;
+        }
+        let waits_for_end = command == Command::COM_STMT_EXECUTE;
+        let rewritten = whole.translate(sides, self.status, waits_for_end, bytes, client.output())?;
+        let length = bytes.len();
+        let written = if rewritten { client.flush() } else { client.write_raw(bytes) };
+        if written.is_err() {
+            self.drop_lease();
+            return Some(Step::End(None));
+        }
+        backend.channel.consume(length);
+        backend.status = whole.status;
+        lease.count(command, sent, length as u64);
+        self.hold.interrupted = false;
+        self.counts.note_plain(affected, whole.rows());
+        self.account(statement.kind, [affected, whole.rows().unwrap_or_default()]);
+        Some(Step::Silent)
+    }
+    /// Whether the session is as a plain answer leaves it: nothing ends with the statement, and nothing awaits it.
+    fn has_nothing_to_follow(&self) -> bool {
+        let hold = &self.hold;
+        let followed =
+            hold.complaint || hold.set_back.is_some() || !hold.reasons.is_only(Reason::FastForward);
+        !(followed || self.counts.asked || self.unseen.is_some() || self.parked.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quoting::Quoting;
+    use crate::session::classify::classify;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_may_be_the_proxys_is_not_taken_for_the_servers() {
+        for sql in [
+            "SELECT c FROM t",
+            " select 1",
+            "INSERT INTO t VALUES (1)",
+            "update t set a = 1",
+            "COMMIT",
+            "SELECT /* x */ VERSION()",
+        ] {
+            assert!(is_the_servers(sql.as_bytes()), "{sql}");
+        }
+        for sql in [
+            "",
+            "SELECT",
+            "select @@version_comment limit 1",
+            "select USER()",
+            "SELECT  VERSION()",
+            "select connection_id()",
+            "SHOW STATUS LIKE 'Ssl_cipher'",
+            "KILL 5",
+            "/* x */ KILL 5",
+            "SELECT 1; KILL 5",
+            "PREPARE s FROM 'KILL 5'",
+            "EXECUTE IMMEDIATE 'KILL 5'",
+            "BEGIN NOT ATOMIC KILL 5; END",
+        ] {
+            assert!(!is_the_servers(sql.as_bytes()), "{sql}");
+        }
+    }
+
+    proptest! {
+        /// Whatever a statement that is read is known to be about, this must know without.
+        #[test]
+        fn nothing_about_the_proxy_is_the_servers(
+            before in "[ \n]{0,2}", verb in "(?i)select|kill|show|insert|begin", rest in "(?i) {0,2}(@@version|version\\(\\)|connection_id\\(\\)|user\\(\\)|status|1|c)"
+        ) {
+            let sql = format!("{before}{verb}{rest}");
+            let asked = super::super::asked::asked(sql.as_bytes()).is_some();
+            let kill = classify(sql.as_bytes(), Quoting::default()).kind == super::super::commands::Kind::Kill;
+            prop_assert!(!((asked || kill) && is_the_servers(sql.as_bytes())), "{}", sql);
+        }
+    }
+}

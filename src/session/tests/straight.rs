@@ -1,0 +1,81 @@
+//! Sessions of a user with fast_forward.
+
+use super::*;
+
+/// A world whose user `app` has it.
+fn world() -> World {
+    let world = World::new();
+    world.config.set_users(&[UserRow { fast_forward: true, ..user("app") }, user("other")]);
+    world
+}
+
+#[test]
+fn it_keeps_its_connection_and_answers_pass() {
+    let world = world();
+    let mut client = world.client();
+    let id = value(&mut client, "SELECT ID");
+    for _ in 0..3 {
+        assert_eq!(value(&mut client, "SELECT ID"), id);
+    }
+    assert_eq!(value(&mut client, "SELECT LONG 100000").len(), 100_000, "in many pieces");
+    client.query_drop("INSERT x").unwrap();
+    assert_eq!((client.affected_rows(), client.last_insert_id()), (1, 77));
+    assert_eq!(refused(&mut client, "READONLY").0, 1290);
+    for _ in 0..3 {
+        client.exec_drop("SELECT ID", ()).unwrap();
+    }
+    assert_eq!(world.used(), 1);
+    client.query_drop("BEGIN").unwrap();
+    assert_eq!(value(&mut client, "SELECT ID"), id);
+    client.query_drop("COMMIT").unwrap();
+    assert_eq!(value(&mut client, "SELECT CONNECTION_ID()"), client.connection_id().to_string());
+    drop(client);
+    world.await_pool(0, 1);
+}
+
+#[test]
+fn it_finds_nothing_that_another_session_left() {
+    let world = world();
+    let mut other = world.client_as("other", None);
+    other.query_drop("INSERT x").unwrap();
+    drop(other);
+    world.await_pool(0, 1);
+    // The same account on the server, so that the connection fits.
+    let mut first = world.client();
+    let id = value(&mut first, "SELECT ID");
+    first.query_drop("INSERT x").unwrap();
+    drop(first);
+    eventually("it is back", || world.used() == 0);
+    let mut second = world.client();
+    assert_eq!(value(&mut second, "SELECT ID"), id, "a connection that was used");
+    let texts = world.fake.control.texts();
+    let inserted = texts.iter().rposition(|text| text == "INSERT x").unwrap();
+    assert!(texts[inserted..].iter().any(|text| text == "RESET"), "{texts:?}");
+}
+
+#[test]
+fn a_statement_that_is_lost_is_told_of_and_not_sent_again() {
+    let world = world();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    assert!(client.query_drop("SELECT DIE").is_err());
+    let died = world.fake.control.texts().iter().filter(|text| *text == "SELECT DIE").count();
+    assert_eq!(died, 1);
+}
+
+#[test]
+fn its_statement_can_be_killed_and_a_retired_connection_is_not_used() {
+    let world = world();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    world.fake.control.statement.shut();
+    let id = client.connection_id();
+    std::thread::scope(|scope| {
+        let slow = scope.spawn(|| refused(&mut client, "SELECT SLOWLY"));
+        world.fake.control.statement.await_visitor();
+        world.client().query_drop(format!("KILL QUERY {id}")).unwrap();
+        assert_eq!(slow.join().unwrap().0, 1317);
+    });
+    world.backends.drain(&world.endpoint());
+    assert_eq!(refused(&mut client, "SELECT ID").0, 2013);
+}
