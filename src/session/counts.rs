@@ -21,6 +21,8 @@ pub struct Counts {
     found_here: bool,
     /// The last result had SQL_CALC_FOUND_ROWS: its connection alone knows FOUND_ROWS().
     found_there: bool,
+    /// The connection in hand has another FOUND_ROWS() than the session: no result has come from there.
+    found_elsewhere: bool,
 }
 
 /// Largest FOUND_ROWS() that a connection is told.
@@ -39,7 +41,7 @@ impl Counts {
         };
         self.affected_here = false;
         if let Some(rows) = outcome.last_result {
-            (self.found, self.found_here) = (rows, false);
+            (self.found, self.found_here, self.found_elsewhere) = (rows, false, false);
         }
     }
     /// Takes note of an answer without a complaint: rows affected, or those of a result set.
@@ -85,7 +87,11 @@ impl Counts {
     /// The session has another connection than the last answer came from. What was left it is told, if it can be.
     pub fn moved(&mut self) {
         let tellable = self.are_tellable();
-        (self.affected_here, self.found_here) = (tellable, tellable);
+        (self.affected_here, self.found_here, self.found_elsewhere) = (tellable, tellable, true);
+    }
+    /// Whether the connection in hand would answer with another session's count.
+    pub fn is_elsewhere(&self, count: Count) -> bool {
+        count == Count::Found && self.found_elsewhere
     }
     /// Whether a connection can be told both.
     pub fn are_tellable(&self) -> bool {
@@ -172,6 +178,17 @@ mod tests {
         counts.note_here(0, None);
         assert_eq!(counts.take_here(), Some((0, Some(1))));
         assert_eq!(counts.take_here(), None);
+    }
+
+    #[test]
+    fn rows_found_before_a_move_are_not_the_new_connections() {
+        let mut counts = Counts::default();
+        counts.note(&Outcome { last_result: Some(1), ..Outcome::default() });
+        counts.moved();
+        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() });
+        assert!(counts.is_elsewhere(Count::Found) && !counts.is_elsewhere(Count::Affected));
+        counts.note(&Outcome { last_result: Some(2), ..Outcome::default() });
+        assert!(!counts.is_elsewhere(Count::Found));
     }
 
     #[test]

@@ -106,7 +106,8 @@ impl Session<'_> {
     /// Answers a statement that asks for ROW_COUNT() or FOUND_ROWS() alone, unless the connection that knows is at hand.
     fn count(&mut self, sql: &[u8]) -> Option<Answer> {
         let (count, name) = only_count(sql)?;
-        (!self.is_at_hand()).then(|| self.counts.answer(count, name))
+        let elsewhere = self.counts.is_elsewhere(count);
+        (elsewhere || !self.is_at_hand()).then(|| self.counts.answer(count, name))
     }
     /// Sends a command to a server. It is sent a second time only if it did not get there whole, so that the server cannot have
     /// executed it: here if a write failed, otherwise as [`Session::pass_on`] finds.
