@@ -94,7 +94,7 @@ def command(maker, kind, own):
     if kind == "set_option":
         return [["set_option", chance.randrange(2)]]
     if kind == "init_db":
-        return [["init_db", chance.choice(("$db", "$db_two", "$db_none"))]]
+        return [["init_db", chance.choice(("$db", "$db_two"))]]
     if kind == "change_user":
         return [["change_user", chance.choice(("conf", "conf_reader", "conf_other")), chance.choice(("$db", "$db_two"))]]
     return [[kind]]  # ping, reset_connection
