@@ -24,6 +24,10 @@ impl Processor {
             *self = Self { number: number(), asked: Some(now) };
         }
     }
+    /// The number, if it is known.
+    pub fn number(self) -> Option<u32> {
+        self.number
+    }
     /// Whether both are known to be the same.
     #[inline]
     pub fn is(self, other: Self) -> bool {

@@ -144,14 +144,14 @@ impl Default for Shard {
     }
 }
 
-/// All counters. A session that counts gives a number of its own, by which sessions part.
+/// All counters. Who counts gives a number, by which those part who run at once: of its processor, or of its session.
 #[derive(Default)]
 pub struct Commands([Shard; SHARDS]);
 
 impl Commands {
     /// Counts a statement that took so long.
-    pub fn count(&self, session: u32, kind: Kind, time: Duration) {
-        let counter = self.shard(session).and_then(|shard| shard.kinds.get(kind as usize));
+    pub fn count(&self, number: u32, kind: Kind, time: Duration) {
+        let counter = self.shard(number).and_then(|shard| shard.kinds.get(kind as usize));
         let Some(Counter { time_us, by_time }) = counter else { return };
         let us = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         time_us.fetch_add(us, Ordering::Relaxed);
@@ -160,13 +160,13 @@ impl Commands {
         }
     }
     /// Counts a command that has no text.
-    pub fn count_command(&self, session: u32, command: Command) {
-        if let Some(count) = self.shard(session).and_then(|shard| shard.commands.get(command as usize)) {
+    pub fn count_command(&self, number: u32, command: Command) {
+        if let Some(count) = self.shard(number).and_then(|shard| shard.commands.get(command as usize)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
-    fn shard(&self, session: u32) -> Option<&Shard> {
-        self.0.get(session as usize % SHARDS)
+    fn shard(&self, number: u32) -> Option<&Shard> {
+        self.0.get(number as usize % SHARDS)
     }
     fn sum<'a>(&'a self, of: impl Fn(&'a Shard) -> Option<&'a AtomicU64>) -> u64 {
         let counts = self.0.iter().filter_map(of);

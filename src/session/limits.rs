@@ -89,7 +89,7 @@ impl Session<'_> {
         };
         self.registered.entry.begin(code, shown, self.started);
         if code != Command::COM_QUERY {
-            self.shared.registry.commands.count_command(self.id, code);
+            self.shared.registry.commands.count_command(self.number(), code);
         }
     }
     /// Counts an error that no server has said.

@@ -275,6 +275,10 @@ impl Session<'_> {
             None => {}
         }
     }
+    /// The number that it counts by.
+    pub(super) fn number(&self) -> u32 {
+        self.want.processor.number().unwrap_or(self.id)
+    }
     fn time_so_far(&mut self) -> Duration {
         self.ended.get_or_insert_with(Instant::now).saturating_duration_since(self.started)
     }
@@ -282,7 +286,7 @@ impl Session<'_> {
     pub(super) fn account(&mut self, kind: Kind, rows: [u64; 2]) {
         let time = self.time_so_far();
         if self.variables.commands_stats {
-            self.shared.registry.commands.count(self.id, kind, time);
+            self.shared.registry.commands.count(self.number(), kind, time);
         }
         if time > self.variables.long_query_time {
             count(&self.shared.registry.counters.slow);

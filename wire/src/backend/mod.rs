@@ -12,6 +12,7 @@ use crate::channel::Channel;
 use crate::socket::Socket;
 use crate::tls::ClientTls;
 use crate::tracker::Notices;
+use crate::version::is_mariadb;
 use crate::{CapabilityFlags, Command, SqlError, SqlMode, StatusFlags, WireError};
 pub use authenticate::CR_AUTH_PLUGIN_ERR;
 pub use exchange::Request;
@@ -75,6 +76,8 @@ pub struct Backend {
     pub capabilities: CapabilityFlags,
     /// The server's version text.
     pub server_version: String,
+    /// What the version says: it is asked for with each statement.
+    mariadb: bool,
     /// The server's own id of the connection.
     pub connection_id: u32,
     /// Status flags of the last OK or EOF seen.
@@ -127,6 +130,7 @@ impl Backend {
         Ok(Self {
             channel,
             capabilities,
+            mariadb: is_mariadb(&version),
             server_version: version,
             connection_id,
             status,

@@ -4,7 +4,6 @@
 use super::exchange::Request;
 use super::{Backend, OWN_ANSWER, TextResult};
 use crate::tracker::Notices;
-use crate::version::is_mariadb;
 use crate::{CapabilityFlags, Command, SqlMode, WireError};
 use std::time::Instant;
 
@@ -16,7 +15,7 @@ pub const NEW_SESSION: &str = "SELECT @@sql_mode, @@autocommit";
 impl Backend {
     /// Whether the server is a MariaDB.
     pub fn is_mariadb(&self) -> bool {
-        is_mariadb(&self.server_version)
+        self.mariadb
     }
     /// The statement that has the server report everything about a session. MySQL is given the `variables` by name: with `*` it
     /// would add the id of the statement to every answer. MariaDB takes no name that it does not know, and has no such id.
