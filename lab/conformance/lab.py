@@ -185,8 +185,8 @@ class Daemon:
         pairs = [line.split(" ", 1) for line in lines if " " in line]
         return {name: int(address.rsplit(":", 1)[1]) for name, address in pairs}
 
-    def configure(self, max_connections=1000, variables=()):
-        """`variables`: names and values of some more."""
+    def configure(self, max_connections=1000, variables=(), fast_forward=False):
+        """`variables`: names and values of some more. `fast_forward`: of every user."""
         statements = [
             f"INSERT INTO mysql_servers (hostgroup_id, hostname, port, max_connections) "
             f"VALUES (1, '{HOST}', {self.servers.ports[self.server]}, {max_connections})",
@@ -194,7 +194,8 @@ class Daemon:
         ]
         statements += [f"SET mysql-{name}='{value}'" for name, value in variables]
         statements += [
-            f"INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('{user}', '{password}', 1)"
+            "INSERT INTO mysql_users (username, password, default_hostgroup, fast_forward) "
+            f"VALUES ('{user}', '{password}', 1, {int(fast_forward)})"
             for user, password in PASSWORDS.items()
         ]
         statements += [f"LOAD MYSQL {what} TO RUNTIME" for what in ("SERVERS", "USERS", "VARIABLES")]

@@ -39,6 +39,7 @@ def arguments():
     parser.add_argument("--client", action="append", choices=CLIENTS, help="only this client (may be repeated)")
     parser.add_argument("--server", action="append", choices=SERVERS, help="only this server")
     parser.add_argument("--check", default="", help="only checks whose name contains this")
+    parser.add_argument("--fast-forward", action="store_true", help="every user has fast_forward")
     parser.add_argument("--show", action="store_true", help="print the direct results, too")
     parser.add_argument("--json", type=pathlib.Path, help="write the differences to this file")
     parser.add_argument("--daemon", type=pathlib.Path, default=lab.ROOT / "target/debug/pointsman")
@@ -65,7 +66,7 @@ class Run:
         self.options, self.scripts, self.answers, self.libraries = options, scripts, answers, libraries
         self.servers, self.server = servers, server
         self.daemon = lab.Daemon(options.daemon, server, servers)
-        self.daemon.configure()
+        self.daemon.configure(fast_forward=options.fast_forward)
 
     def pass_of(self, client, way, port):
         """What `client` sees through `port`."""

@@ -82,10 +82,13 @@ impl Statement {
     pub fn keeps_diagnostics(&self) -> bool {
         self.reads_diagnostics || !self.names_tables
     }
-    /// Whether nothing of it is left on its connection that its answer does not tell.
-    pub fn leaves_nothing(&self) -> bool {
+    /// Whether it reads nothing that the statement before left, leaves nothing that its answer does not tell, and its answer is for the
+    /// client what it is for the proxy, as a process list is not.
+    pub fn is_plain(&self) -> bool {
+        let reads = self.reads_counts || self.reads_diagnostics || self.reads_insert_id;
         let leaves = self.read_by_next || self.calculates_rows || self.sets_insert_id || self.returns_rows;
-        self.effect == Effect::Nothing && !(leaves || self.changes_schema || self.calls.any())
+        let changes = self.effect != Effect::Nothing || self.changes_schema || self.calls.any();
+        !(reads || leaves || changes || self.kind == Kind::Show)
     }
     /// How many answers are certain to come if none fails. A procedure's results are not its last.
     pub fn answers(&self) -> usize {

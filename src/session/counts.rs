@@ -49,7 +49,8 @@ impl Counts {
         let affected = || i64::try_from(affected).unwrap_or(i64::MAX);
         (self.affected, self.affected_here) = (rows.map_or_else(affected, |_| -1), false);
         if let Some(rows) = rows {
-            (self.found, self.found_here, self.found_there) = (rows, false, false);
+            (self.found, self.found_here, self.found_elsewhere) = (rows, false, false);
+            self.found_there = false;
         }
     }
     /// Takes note of whether the statement whose answer was noted last had SQL_CALC_FOUND_ROWS.
@@ -96,6 +97,10 @@ impl Counts {
     /// Whether a connection can be told both.
     pub fn are_tellable(&self) -> bool {
         self.affected <= 0 && self.found <= MOST_FOUND && !self.found_there
+    }
+    /// Whether one of them is of an answer of our own.
+    pub fn are_here(&self) -> bool {
+        self.affected_here || self.found_here
     }
     /// A connection that is told so has the counts that our own last answer has left: ROW_COUNT(), and FOUND_ROWS() if that is another
     /// than the server's last answer has left. `None` where the server has answered since.

@@ -118,7 +118,7 @@ impl Session<'_> {
         message: Message<'_>,
         role: Role,
     ) -> Step {
-        if self.goes_straight() {
+        if self.goes_straight(command, &statement) {
             return self.send_straight(command, statement, &message, role);
         }
         if let Err(step) = self.leave_unusable(&statement) {

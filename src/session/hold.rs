@@ -83,9 +83,9 @@ impl Reasons {
     pub fn contains(self, reason: Reason) -> bool {
         self.0 & (1 << reason as u8) != 0
     }
-    /// Whether this is the only one.
-    pub fn is_only(self, reason: Reason) -> bool {
-        self.0 == 1 << reason as u8
+    /// Whether there is one that the next statement may end.
+    pub fn may_end(self) -> bool {
+        [NextTransaction, Savepoint, Cursor, LongData].into_iter().any(|reason| self.contains(reason))
     }
     /// Whether there is none.
     pub fn is_empty(self) -> bool {

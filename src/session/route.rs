@@ -112,12 +112,7 @@ impl Route {
 impl Session<'_> {
     /// COM_QUERY whose text is `sql`, the end of the command's payload.
     pub(super) fn query(&mut self, command: &RawCommand<'_>, sql: &[u8]) -> Step {
-        if self.user.fast_forward {
-            if !is_the_servers(sql)
-                && let Some(step) = self.answer_as_proxy(sql)
-            {
-                return step;
-            }
+        if self.user.fast_forward && is_the_servers(sql) && !self.has_answered_itself() {
             // Its connection stays to the end, whatever the statement leaves on it.
             let message = Message::Framed(command.framed);
             return self.send(Command::COM_QUERY, Statement::default(), message, Role::Plain);

@@ -281,6 +281,8 @@ impl<'a> Session<'a> {
             self.released = None;
             if self.user.fast_forward {
                 self.hold.add(Reason::FastForward);
+                // Nobody else has used it.
+                self.hold.own_insert_id = true;
             }
         }
         if let Some(lease) = &self.lease {

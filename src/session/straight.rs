@@ -1,6 +1,7 @@
 //! The short way of a session that keeps its connection and is not looked into (fast_forward): an answer that is seen at a glance goes
 //! back as it came. What is not so plain takes the long way, from where it is, with the same outcome.
 
+use super::classify::Statement;
 use super::hold::Reason;
 use super::state::{Pending, Role, Session, Step};
 use crate::pool::Lease;
@@ -30,11 +31,17 @@ pub fn is_the_servers(sql: &[u8]) -> bool {
 const SELECT: &[u8] = b"SELECT ";
 
 impl Session<'_> {
-    /// Whether the connection in hand is the session's for good, and nothing speaks against it.
+    /// Whether the statement before may have left something that the connection does not know.
+    pub(super) fn has_answered_itself(&self) -> bool {
+        self.unseen.is_some() || self.counts.are_here()
+    }
+    /// Whether the connection in hand is the session's for good, nothing speaks against it, and nothing is to be done there before or
+    /// after this statement.
     #[inline]
-    pub(super) fn goes_straight(&self) -> bool {
+    pub(super) fn goes_straight(&self, command: Command, statement: &Statement) -> bool {
+        let plain = matches!(command, Command::COM_QUERY | Command::COM_STMT_EXECUTE) && statement.is_plain();
         let good = |lease: &Lease<'_>| !(lease.is_retired() || lease.has_surplus());
-        self.user.fast_forward && self.lease.as_ref().is_some_and(good)
+        self.user.fast_forward && plain && self.lease.as_ref().is_some_and(good)
     }
     /// Passes on the answer to a command that leaves nothing, if it is there and can be seen at a glance. `None`: the long way is to
     /// be taken.
@@ -45,7 +52,7 @@ impl Session<'_> {
             Role::Execute(id) => self.statements.get(*id).is_some_and(|open| !open.is_busy()),
             _ => false,
         };
-        if !is_plain || !statement.leaves_nothing() || !self.has_nothing_to_follow() {
+        if !is_plain || !statement.is_plain() || !self.has_nothing_to_follow() {
             return None;
         }
         let lease = self.lease.as_mut()?;
@@ -84,8 +91,8 @@ impl Session<'_> {
     /// Whether the session is as a plain answer leaves it: nothing ends with the statement, and nothing awaits it.
     fn has_nothing_to_follow(&self) -> bool {
         let hold = &self.hold;
-        let followed =
-            hold.complaint || hold.set_back.is_some() || !hold.reasons.is_only(Reason::FastForward);
+        let keeps = hold.reasons.contains(Reason::FastForward) && !hold.reasons.may_end();
+        let followed = hold.complaint || hold.set_back.is_some() || !keeps;
         !(followed || self.counts.asked || self.unseen.is_some() || self.parked.is_some())
     }
 }

@@ -339,3 +339,27 @@ fn quotes_are_read_as_the_server_reads_them() {
         matches!(classify(b"SET sql_mode = \"ANSI\"", ansi).effect, Effect::Set(setting) if setting.is_constant())
     );
 }
+
+#[test]
+fn what_is_plain_is_known_by_its_answer_alone() {
+    let is_plain = |sql: &str| classify(sql.as_bytes(), Quoting::default()).is_plain();
+    for sql in ["SELECT a FROM t", "INSERT INTO t VALUES (1)", "COMMIT", "SELECT SLEEP(1)"] {
+        assert!(is_plain(sql), "{sql}");
+    }
+    for sql in [
+        "SET @a = 1",
+        "USE a",
+        "SHOW PROCESSLIST",
+        "SELECT ROW_COUNT()",
+        "SELECT LAST_INSERT_ID()",
+        "SELECT LAST_INSERT_ID(5)",
+        "SELECT @@warning_count",
+        "SELECT SQL_CALC_FOUND_ROWS a FROM t",
+        "SELECT GET_LOCK('a', 1)",
+        "SELECT f(1)",
+        "INSERT INTO t VALUES (1) RETURNING a",
+        "ALTER DATABASE a COLLATE b",
+    ] {
+        assert!(!is_plain(sql), "{sql}");
+    }
+}
