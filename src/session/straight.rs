@@ -83,7 +83,7 @@ impl Session<'_> {
         backend.channel.consume(length);
         backend.status = whole.status;
         lease.count(command, sent, length as u64);
-        self.hold.interrupted = false;
+        (self.hold.interrupted, self.hold.in_doubt, self.warnings) = (false, false, 0);
         self.counts.note_plain(affected, whole.rows());
         self.account(statement.kind, [affected, whole.rows().unwrap_or_default()]);
         Some(Step::Silent)
