@@ -2,9 +2,11 @@
 
 use admin::rows::{ReplicationHostgroupRow, ServerRow};
 use std::cell::RefCell;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use wire::auth::AuthPlugin;
 use wire::login::ServerOptions;
+use wire::socket::Socket;
 use wire::tls::ServerTls;
 
 /// Long enough for any machine; a test that passes does not wait for it.
@@ -17,6 +19,13 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "never came true: {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// A client, and the proxy's end of its connection.
+pub fn socket_pair() -> (TcpStream, Socket) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, Socket::new(listener.accept().unwrap().0).unwrap())
 }
 
 /// A server of mysql_servers, on port 3306.

@@ -117,15 +117,8 @@ fn go_to(processor: usize) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::eventually;
-    use std::net::{TcpListener, TcpStream};
+    use crate::testing::{eventually, socket_pair};
 
-    /// A client, and the proxy's end of its connection.
-    fn pair() -> (TcpStream, Socket) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (client, Socket::new(listener.accept().unwrap().0).unwrap())
-    }
     fn only(processor: usize) -> CpuSet {
         let mut set = CpuSet::new();
         set.set(processor);
@@ -168,7 +161,7 @@ mod tests {
 
     #[test]
     fn it_looks_again_after_a_while_and_never_for_a_client_elsewhere() {
-        let ((_client, socket), now, homes) = (pair(), Instant::now(), Homes::default());
+        let ((_client, socket), now, homes) = (socket_pair(), Instant::now(), Homes::default());
         let mut nearness = Nearness::new(&homes, &socket, now);
         nearness.follow(&socket, now);
         assert_eq!((nearness.due, nearness.home), (Some(now + FRESH), None));

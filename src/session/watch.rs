@@ -173,23 +173,17 @@ fn presence(client: &Socket) -> Presence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::eventually;
+    use crate::testing::{eventually, socket_pair};
     use std::io::{Read, Write};
-    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::net::Shutdown;
 
-    /// A client, and the proxy's end of its connection.
-    fn pair() -> (TcpStream, Socket) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (client, Socket::new(listener.accept().unwrap().0).unwrap())
-    }
     fn ask(socket: &Socket) {
         send(socket.stream(), b"\0", SendFlags::OOB | SendFlags::NOSIGNAL).unwrap();
     }
 
     #[test]
     fn a_half_closed_client_stays_and_does_not_see_that_it_was_asked() {
-        let (mut client, mut socket) = pair();
+        let (mut client, mut socket) = socket_pair();
         assert_eq!(presence(&socket), Presence::There);
         client.shutdown(Shutdown::Write).unwrap();
         eventually("the end is seen", || presence(&socket) == Presence::HalfClosed);
@@ -204,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_closed_client_is_known_to_be_gone_once_it_was_asked() {
-        let (client, socket) = pair();
+        let (client, socket) = socket_pair();
         drop(client);
         eventually("the end is seen", || presence(&socket) == Presence::HalfClosed);
         ask(&socket);
@@ -223,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_reset_needs_no_question() {
-        let (client, socket) = pair();
+        let (client, socket) = socket_pair();
         rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
         drop(client);
         eventually("the reset is seen", || presence(&socket) == Presence::Gone);
