@@ -367,7 +367,7 @@ fn a_running_statement_is_finished_before_the_daemon_ends() {
     let mut client = client(&daemon);
     let rows = 1_000_000;
     let statement = std::thread::spawn(move || client.query_first::<u64, _>(slow_statement(rows)));
-    wait_until_used(&daemon);
+    wait_until_it_runs(&daemon);
     assert_stops_cleanly(&mut daemon, Signal::TERM);
     assert_eq!(statement.join().unwrap().unwrap(), Some(rows));
 }
@@ -377,14 +377,15 @@ fn a_statement_without_end_is_cut_after_its_time() {
     let mut daemon = start_with_backend();
     let mut client = client(&daemon);
     let statement = std::thread::spawn(move || client.query_first::<u64, _>(slow_statement(u64::MAX >> 1)));
-    wait_until_used(&daemon);
+    wait_until_it_runs(&daemon);
     assert_stops_cleanly(&mut daemon, Signal::TERM);
     assert!(statement.join().unwrap().is_err());
 }
 
-fn wait_until_used(daemon: &Daemon) {
+/// Waits until a server has the statement. A connection that is still being opened is used, too.
+fn wait_until_it_runs(daemon: &Daemon) {
     let mut admin = admin(daemon);
-    let used = "SELECT sum(ConnUsed) FROM stats_mysql_connection_pool";
-    let started = within(PATIENCE, || admin.query_first::<i64, _>(used).unwrap() == Some(1));
+    let running = "SELECT count(*) FROM stats_mysql_processlist WHERE command = 'Query'";
+    let started = within(PATIENCE, || admin.query_first::<i64, _>(running).unwrap() == Some(1));
     assert!(started, "the statement never started");
 }

@@ -10,8 +10,9 @@ const STALLED: WireError = WireError::Malformed("an answer that stops within a p
 
 /// How passing on an answer ended.
 pub enum Relayed {
-    /// The client has all of it. What the server said beyond it is still in its channel.
-    Done,
+    /// All of it has come, and the client has all but its last piece ([`deliver`]). What the server said beyond it is still in its
+    /// channel.
+    Done(Last),
     /// The server failed where the client can be told: the next packet may be an error.
     Lost(WireError),
     /// The server failed in the middle of a packet, or where no error can stand, so that the client's stream is beyond repair.
@@ -22,6 +23,25 @@ pub enum Relayed {
     OutOfOrder,
     /// [`Tick::Cancel`]; the rest of the answer is still to come.
     Cancelled,
+}
+
+/// The last piece of an answer.
+pub struct Last {
+    /// Bytes of it that the server's channel still has.
+    pub used: usize,
+    /// What goes to the client is queued there.
+    pub rewritten: bool,
+}
+
+/// Gives the client the last piece of an answer; false if it has failed. By then the answer has been taken note of, so that who has it
+/// finds it counted.
+pub fn deliver(client: &mut Channel, server: &mut Channel, last: &Last) -> bool {
+    let written = match last.rewritten {
+        true => client.flush(),
+        false => client.write_raw(server.pending().get(..last.used).unwrap_or_default()),
+    };
+    server.consume(last.used);
+    written.is_ok()
 }
 
 /// When the relay asks whether to go on.
@@ -67,9 +87,9 @@ pub fn relay(
     let mut before_file = 0;
     let end = loop {
         let pause = match pass(client, server, tracker, &mut volume) {
-            Ok(Progress::More) => Pause::MoreToCome,
-            Ok(Progress::Done(_)) => break Relayed::Done,
-            Ok(Progress::FileWanted(_)) => {
+            Ok(Passed::More) => Pause::MoreToCome,
+            Ok(Passed::Last(last)) => break Relayed::Done(last),
+            Ok(Passed::FileWanted) => {
                 match pass_file(client, server, tracker.next_number(), tracker.shift()) {
                     Ok(()) => {
                         before_file = volume.sent;
@@ -111,19 +131,31 @@ fn failed(client: &mut Channel, tracker: &mut ResponseTracker<'_>, error: WireEr
     Relayed::Lost(error)
 }
 
-/// Passes on what one read from the server gives.
+/// What one read from the server amounts to.
+enum Passed {
+    More,
+    FileWanted,
+    /// The answer ends with what was read, which is still to be delivered.
+    Last(Last),
+}
+
+/// Passes on what one read from the server gives, unless the answer ends with it.
 fn pass(
     client: &mut Channel,
     server: &mut Channel,
     tracker: &mut ResponseTracker<'_>,
     volume: &mut Volume,
-) -> Result<Progress, Failed> {
+) -> Result<Passed, Failed> {
     let bytes = server.fill().map_err(Failed::Server)?;
     let queued = client.queued();
-    let (rewritten, used, progress) = match tracker.feed(bytes, client.output()) {
-        Ok(Fed { progress: Progress::More, rewritten }) => (rewritten, bytes.len(), Ok(Progress::More)),
-        Ok(Fed { progress: progress @ (Progress::Done(used) | Progress::FileWanted(used)), rewritten }) => {
-            (rewritten, used, Ok(progress))
+    let (rewritten, used, passed) = match tracker.feed(bytes, client.output()) {
+        Ok(Fed { progress: Progress::More, rewritten }) => (rewritten, bytes.len(), Ok(Passed::More)),
+        Ok(Fed { progress: Progress::FileWanted(used), rewritten }) => {
+            (rewritten, used, Ok(Passed::FileWanted))
+        }
+        Ok(Fed { progress: Progress::Done(used), rewritten }) => {
+            volume.received += used as u64;
+            return Ok(Passed::Last(Last { used, rewritten }));
         }
         Err(Broken { error, used, rewritten }) => (rewritten, used, Err(Failed::Server(error))),
     };
@@ -138,7 +170,7 @@ fn pass(
     volume.received += used as u64;
     volume.sent += length as u64;
     server.consume(used);
-    progress
+    passed
 }
 
 #[cfg(test)]

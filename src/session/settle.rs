@@ -2,7 +2,7 @@
 
 use super::classify::Effect;
 use super::commands::Kind;
-use super::forward::{Relayed, relay};
+use super::forward::{Relayed, deliver, relay};
 use super::hold::Reason;
 use super::learn::heed;
 use super::local::Answer;
@@ -49,16 +49,21 @@ impl Session<'_> {
         let outcome = tracker.into_outcome();
         lease.count(pending.command, pending.sent, volume.received);
         match relayed {
-            Relayed::Done => {
+            Relayed::Done(last) => {
+                self.account(pending.statement.kind, [outcome.affected_rows, outcome.rows]);
+                if let Some(error) = &outcome.error {
+                    self.count_error_of_server(error);
+                }
+                let Some(lease) = &mut self.lease else { return Step::End(None) };
+                if !deliver(client, &mut lease.backend().channel, &last) {
+                    self.drop_lease();
+                    return Step::End(None);
+                }
                 if lease.has_surplus() {
                     lease.log_loss("after an answer", &SURPLUS);
                 }
                 if outcome.error.is_some() && before.is_some() {
                     lease.backend().tracking = before;
-                }
-                self.account(pending.statement.kind, [outcome.affected_rows, outcome.rows]);
-                if let Some(error) = &outcome.error {
-                    self.count_error_of_server(error);
                 }
                 let named = outcome.last_insert_id != 0
                     && self.may_name(client, &pending.role, pending.statement.kind, outcome.last_insert_id);

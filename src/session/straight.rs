@@ -2,6 +2,7 @@
 //! back as it came. What is not so plain takes the long way, from where it is, with the same outcome.
 
 use super::classify::Statement;
+use super::forward::{Last, deliver};
 use super::hold::Reason;
 use super::state::{Pending, Role, Session, Step};
 use crate::pool::Lease;
@@ -74,18 +75,18 @@ impl Session<'_> {
         }
         let waits_for_end = command == Command::COM_STMT_EXECUTE;
         let rewritten = whole.translate(sides, self.status, waits_for_end, bytes, client.output())?;
-        let length = bytes.len();
-        let written = if rewritten { client.flush() } else { client.write_raw(bytes) };
-        if written.is_err() {
-            self.drop_lease();
-            return Some(Step::End(None));
-        }
-        backend.channel.consume(length);
+        let last = Last { used: bytes.len(), rewritten };
         backend.status = whole.status;
-        lease.count(command, sent, length as u64);
+        lease.count(command, sent, last.used as u64);
         (self.hold.interrupted, self.hold.in_doubt, self.warnings) = (false, false, 0);
         self.counts.note_plain(affected, whole.rows());
         self.account(statement.kind, [affected, whole.rows().unwrap_or_default()]);
+        let delivered =
+            self.lease.as_mut().is_some_and(|lease| deliver(client, &mut lease.backend().channel, &last));
+        if !delivered {
+            self.drop_lease();
+            return Some(Step::End(None));
+        }
         Some(Step::Silent)
     }
     /// Whether the session is as a plain answer leaves it: nothing ends with the statement, and nothing awaits it.

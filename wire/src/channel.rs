@@ -208,6 +208,10 @@ impl Channel {
         }
         Ok(self.input.get_mut(self.start..self.end).unwrap_or_default())
     }
+    /// What is buffered and not consumed, without a read.
+    pub fn pending(&self) -> &[u8] {
+        self.input.get(self.start..self.end).unwrap_or_default()
+    }
     /// Marks the first `n` buffered bytes as used.
     pub fn consume(&mut self, n: usize) {
         self.start = self.start.saturating_add(n).min(self.end);
