@@ -10,7 +10,9 @@ use wire::channel::Channel;
 use wire::tracker::{LASTING, Whole};
 use wire::{CapabilityFlags, Command};
 
-/// Whether a text is certainly the server's to answer: it begins with what is never the proxy's, and is alone.
+/// Whether a text is certainly the server's to answer, by its beginning, and that it is alone. The proxy answers some SELECTs and SHOWs
+/// and every KILL, also one behind a comment, in a PREPARE or an EXECUTE IMMEDIATE, and looks for one among several statements: nothing that
+/// begins with the letters of INSERT, UPDATE, DELETE, REPLACE, BEGIN or COMMIT.
 pub fn is_the_servers(sql: &[u8]) -> bool {
     let begins_so = match sql.trim_ascii_start() {
         [b'i' | b'I' | b'u' | b'U' | b'd' | b'D' | b'r' | b'R' | b'b' | b'B' | b'c' | b'C', ..] => true,
@@ -32,7 +34,7 @@ pub fn is_the_servers(sql: &[u8]) -> bool {
 const SELECT: &[u8] = b"SELECT ";
 
 impl Session<'_> {
-    /// Whether the statement before may have left something that the connection does not know.
+    /// Whether an answer of our own has left what the next statement may read, and the connection does not know.
     pub(super) fn has_answered_itself(&self) -> bool {
         self.unseen.is_some() || self.counts.are_here()
     }
@@ -93,8 +95,8 @@ impl Session<'_> {
     fn has_nothing_to_follow(&self) -> bool {
         let hold = &self.hold;
         let keeps = hold.reasons.contains(Reason::FastForward) && !hold.reasons.may_end();
-        let followed = hold.complaint || hold.set_back.is_some() || !keeps;
-        !(followed || self.counts.asked || self.unseen.is_some() || self.parked.is_some())
+        let awaited = hold.complaint || hold.set_back.is_some() || self.counts.asked || self.unseen.is_some();
+        keeps && !(awaited || self.parked.is_some())
     }
 }
 
