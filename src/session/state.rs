@@ -502,6 +502,8 @@ impl<'a> Session<'a> {
             let as_left = hold.set_back.is_none() && !asks;
             self.released = as_left.then_some(Released { id: lease.id(), hold, counts_lost: complains });
             self.want.last = Some(lease.id());
+            // Before another session has it, which a process list would take for this one.
+            self.registered.entry.runs_nowhere();
             lease.release(*self.ended.get_or_insert_with(Instant::now), &self.variables);
         }
     }
