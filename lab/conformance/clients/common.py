@@ -8,7 +8,7 @@ import sys
 import traceback
 
 LONGEST_VALUE = 200  # bytes; of what is longer, length and hash are compared
-MOST_ROWS = 60  # of a longer result, number and hash are compared
+MOST_ROWS = 1000  # of a longer result, number and hash are compared; a process list has all pooled connections
 CHECK_SECONDS = 45
 MOVERS = 3  # sessions that keep free server connections busy, so that a session must go on on another one
 
