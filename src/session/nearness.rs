@@ -65,8 +65,8 @@ pub struct Nearness<'a> {
 
 impl<'a> Nearness<'a> {
     /// Of a session that begins. One that ends at once never looks.
-    pub fn new(homes: &'a Homes, client: &Socket, now: Instant) -> Self {
-        Self { homes, home: None, due: now.checked_add(FRESH).filter(|_| is_local(client)) }
+    pub fn new(homes: &'a Homes, now: Instant) -> Self {
+        Self { homes, home: None, due: now.checked_add(FRESH) }
     }
     /// A command has come.
     #[inline]
@@ -78,6 +78,10 @@ impl<'a> Nearness<'a> {
     }
     #[cold]
     fn look(&mut self, client: &Socket) {
+        if self.home.is_none() && !is_local(client) {
+            self.due = None;
+            return;
+        }
         let home = client.processor().and_then(|number| usize::try_from(number).ok());
         self.homes.moved(std::mem::replace(&mut self.home, home), home);
         if let Some(home) = home.filter(|home| !self.homes.is_crowded(*home)) {
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn it_looks_again_after_a_while_and_never_for_a_client_elsewhere() {
         let ((_client, socket), now, homes) = (socket_pair(), Instant::now(), Homes::default());
-        let mut nearness = Nearness::new(&homes, &socket, now);
+        let mut nearness = Nearness::new(&homes, now);
         nearness.follow(&socket, now);
         assert_eq!((nearness.due, nearness.home), (Some(now + FRESH), None));
         nearness.follow(&socket, now + FRESH);

@@ -200,8 +200,8 @@ impl<'a> Session<'a> {
         let first = first_want(&user, login, &variables);
         let want = Want { session: registered.entry.id.into(), ..first };
         drop(variables);
+        let now = Instant::now();
         let sql_mode = *shared.sql_mode.lock();
-        let nearness = Nearness::new(&shared.homes, &socket, Instant::now());
         let route = Route::new(&user, registered.entry.client.ip(), socket.local_addr().ok());
         Some(Self {
             shared,
@@ -210,10 +210,10 @@ impl<'a> Session<'a> {
             peer: registered.entry.client.ip(),
             registered,
             idle_limit,
-            started: Instant::now(),
+            started: now,
             variables: shared.config.kept_variables(),
             ended: None,
-            nearness,
+            nearness: Nearness::new(&shared.homes, now),
             hostgroup: user.default_hostgroup,
             user,
             want,
