@@ -44,15 +44,6 @@ impl Counts {
             (self.found, self.found_here, self.found_elsewhere) = (rows, false, false);
         }
     }
-    /// Takes note of an answer without a complaint: rows affected, or those of a result set.
-    pub fn note_plain(&mut self, affected: u64, rows: Option<u64>) {
-        let affected = || i64::try_from(affected).unwrap_or(i64::MAX);
-        (self.affected, self.affected_here) = (rows.map_or_else(affected, |_| -1), false);
-        if let Some(rows) = rows {
-            (self.found, self.found_here, self.found_elsewhere) = (rows, false, false);
-            self.found_there = false;
-        }
-    }
     /// Takes note of whether the statement whose answer was noted last had SQL_CALC_FOUND_ROWS.
     pub fn note_calculation(&mut self, outcome: &Outcome, calculated: bool) {
         if outcome.last_result.is_some() && outcome.prepared.is_none() {

@@ -118,20 +118,19 @@ impl Session<'_> {
         message: Message<'_>,
         role: Role,
     ) -> Step {
-        if self.goes_straight(command, &statement) {
-            return self.send_straight(command, statement, &message, role);
-        }
-        if let Err(step) = self.leave_unusable(&statement) {
+        let straight = self.goes_straight(command, &statement);
+        if !straight && let Err(step) = self.leave_unusable(&statement) {
             return step;
         }
         let reads = statement.reads_counts || statement.reads_diagnostics;
         let may_repeat = self.variables.query_retries_on_failure > 0 && !self.repeats;
         let mut replaceable = may_repeat && !(reads || self.lease.is_some() && self.is_bound());
         loop {
-            if let Err(step) = self.connected(&statement) {
+            if !straight && let Err(step) = self.connected(&statement) {
                 return step;
             }
-            match self.bring_readable(command, &statement).and_then(|()| self.write(&message)) {
+            let ready = if straight { Ok(()) } else { self.bring_readable(command, &statement) };
+            match ready.and_then(|()| self.write(&message)) {
                 Ok(sent) if ResponseTracker::expects_answer(command) => {
                     return Step::Relay(Pending { command, statement, role, sent, replaceable });
                 }
@@ -141,23 +140,6 @@ impl Session<'_> {
                 Err(_) => self.drop_lease(),
             }
             replaceable = false;
-        }
-    }
-    /// Sends a command on the connection that the session keeps. What failed is not sent again.
-    fn send_straight(
-        &mut self,
-        command: Command,
-        statement: Statement,
-        message: &Message<'_>,
-        role: Role,
-    ) -> Step {
-        match self.write(message) {
-            Ok(sent) if ResponseTracker::expects_answer(command) => {
-                Step::Relay(Pending { command, statement, role, sent, replaceable: false })
-            }
-            Ok(_) => Step::Silent,
-            Err(WireError::Sql(error)) => self.refused(error),
-            Err(error) => self.lost(&error),
         }
     }
     /// Writes a command to the connection in hand; returns its length in bytes.

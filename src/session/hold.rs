@@ -83,10 +83,6 @@ impl Reasons {
     pub fn contains(self, reason: Reason) -> bool {
         self.0 & (1 << reason as u8) != 0
     }
-    /// Whether there is one that the next statement may end.
-    pub fn may_end(self) -> bool {
-        [NextTransaction, Savepoint, Cursor, LongData].into_iter().any(|reason| self.contains(reason))
-    }
     /// Whether there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0

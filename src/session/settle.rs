@@ -2,7 +2,7 @@
 
 use super::classify::Effect;
 use super::commands::Kind;
-use super::forward::{Relayed, deliver, relay};
+use super::forward::{Last, Relayed, deliver, relay};
 use super::hold::Reason;
 use super::learn::heed;
 use super::local::Answer;
@@ -13,7 +13,7 @@ use crate::pool::{Lease, is_restorable};
 use std::sync::Arc;
 use wire::backend::SURPLUS;
 use wire::channel::Channel;
-use wire::tracker::{Changes, LASTING, Outcome, ResponseTracker, Sides};
+use wire::tracker::{Changes, LASTING, Notices, Outcome, ResponseTracker, Sides};
 use wire::{SqlError, StatusFlags, WireError};
 
 /// Errors of a statement that ended with its connection, or, as 1317, perhaps without: the server's shutdown, KILL, and MariaDB's
@@ -23,10 +23,10 @@ const INTERRUPTIONS: [u16; 3] = [1053, 1317, 1927];
 impl Session<'_> {
     /// Passes the answer on and draws the consequences.
     pub fn relay(&mut self, client: &mut Channel, pending: &mut Pending) -> Step {
-        if self.user.fast_forward
-            && let Some(step) = self.pass_straight(client, pending)
-        {
-            return step;
+        match self.glance(client, pending) {
+            Some(Ok((outcome, last))) => return self.answered(client, pending, &outcome, &last, None),
+            Some(Err(error)) => return self.unanswered(pending, &error, 0),
+            None => {}
         }
         let numbers = self.process_ids(client, pending.command, &pending.statement);
         let Some(lease) = &mut self.lease else { return Step::End(None) };
@@ -49,33 +49,8 @@ impl Session<'_> {
         let outcome = tracker.into_outcome();
         lease.count(pending.command, pending.sent, volume.received);
         match relayed {
-            Relayed::Done(last) => {
-                self.account(pending.statement.kind, [outcome.affected_rows, outcome.rows]);
-                if let Some(error) = &outcome.error {
-                    self.count_error_of_server(error);
-                }
-                let Some(lease) = &mut self.lease else { return Step::End(None) };
-                if !deliver(client, &mut lease.backend().channel, &last) {
-                    self.drop_lease();
-                    return Step::End(None);
-                }
-                if lease.has_surplus() {
-                    lease.log_loss("after an answer", &SURPLUS);
-                }
-                if outcome.error.is_some() && before.is_some() {
-                    lease.backend().tracking = before;
-                }
-                let named = outcome.last_insert_id != 0
-                    && self.may_name(client, &pending.role, pending.statement.kind, outcome.last_insert_id);
-                self.settle(pending, &outcome, named);
-                self.unpark();
-                Step::Silent
-            }
-            Relayed::Lost(error) => {
-                // A server that has asked for a file has read its command.
-                let closed = matches!(error, WireError::Closed) && volume.received == 0;
-                if closed && self.part_unread(pending) { Step::Again } else { self.lost(&error) }
-            }
+            Relayed::Done(last) => self.answered(client, pending, &outcome, &last, before),
+            Relayed::Lost(error) => self.unanswered(pending, &error, volume.received),
             Relayed::Truncated(error) => {
                 lease.log_loss("amid an answer", &error);
                 self.drop_lease();
@@ -95,6 +70,43 @@ impl Session<'_> {
                 Step::End(None)
             }
         }
+    }
+    /// An answer has come to its end: it is counted, the client gets the last piece of it, and the consequences are drawn. `before`: what
+    /// the client was to be told of, if the statement has set that and failed.
+    fn answered(
+        &mut self,
+        client: &mut Channel,
+        pending: &mut Pending,
+        outcome: &Outcome,
+        last: &Last,
+        before: Option<Notices>,
+    ) -> Step {
+        self.account(pending.statement.kind, [outcome.affected_rows, outcome.rows]);
+        if let Some(error) = &outcome.error {
+            self.count_error_of_server(error);
+        }
+        let Some(lease) = &mut self.lease else { return Step::End(None) };
+        if !deliver(client, &mut lease.backend().channel, last) {
+            self.drop_lease();
+            return Step::End(None);
+        }
+        if lease.has_surplus() {
+            lease.log_loss("after an answer", &SURPLUS);
+        }
+        if outcome.error.is_some() && before.is_some() {
+            lease.backend().tracking = before;
+        }
+        let named = outcome.last_insert_id != 0
+            && self.may_name(client, &pending.role, pending.statement.kind, outcome.last_insert_id);
+        self.settle(pending, outcome, named);
+        self.unpark();
+        Step::Silent
+    }
+    /// The server was lost before the answer was complete, of which so many bytes have come.
+    fn unanswered(&mut self, pending: &Pending, error: &WireError, received: u64) -> Step {
+        // A server that has asked for a file has read its command.
+        let closed = matches!(error, WireError::Closed) && received == 0;
+        if closed && self.part_unread(pending) { Step::Again } else { self.lost(error) }
     }
     /// The server was lost with a statement that it may have executed. Without the state that was on the connection
     /// the session cannot go on.

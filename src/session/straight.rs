@@ -1,14 +1,13 @@
-//! The short way of a session that keeps its connection and is not looked into (fast_forward): an answer that is seen at a glance goes
-//! back as it came. What is not so plain takes the long way, from where it is, with the same outcome.
+//! The short way of a session that keeps its connection (fast_forward): a plain statement is sent without looking what its connection
+//! lacks, and an answer that is seen at a glance is not followed packet by packet. What is not so plain takes the long way.
 
 use super::classify::Statement;
-use super::forward::{Last, deliver};
-use super::hold::Reason;
-use super::state::{Pending, Role, Session, Step};
+use super::forward::Last;
+use super::state::{Pending, Session};
 use crate::pool::Lease;
 use wire::channel::Channel;
-use wire::tracker::{LASTING, Whole};
-use wire::{CapabilityFlags, Command};
+use wire::tracker::{LASTING, Outcome, Whole};
+use wire::{CapabilityFlags, Command, WireError};
 
 /// Whether a text is certainly the server's to answer, by its beginning, and that it is alone. The proxy answers some SELECTs and SHOWs
 /// and every KILL, also one behind a comment, in a PREPARE or an EXECUTE IMMEDIATE, and looks for one among several statements: nothing that
@@ -42,62 +41,42 @@ impl Session<'_> {
     /// after this statement.
     #[inline]
     pub(super) fn goes_straight(&self, command: Command, statement: &Statement) -> bool {
-        let plain = matches!(command, Command::COM_QUERY | Command::COM_STMT_EXECUTE) && statement.is_plain();
         let good = |lease: &Lease<'_>| !(lease.is_retired() || lease.has_surplus());
-        self.user.fast_forward && plain && self.lease.as_ref().is_some_and(good)
+        self.user.fast_forward && is_plain(command, statement) && self.lease.as_ref().is_some_and(good)
     }
-    /// Passes on the answer to a command that leaves nothing, if it is there and can be seen at a glance. `None`: the long way is to
-    /// be taken.
-    pub(super) fn pass_straight(&mut self, client: &mut Channel, pending: &Pending) -> Option<Step> {
-        let &Pending { command, ref statement, ref role, sent, .. } = pending;
-        let is_plain = match role {
-            Role::Plain => command == Command::COM_QUERY,
-            Role::Execute(id) => self.statements.get(*id).is_some_and(|open| !open.is_busy()),
-            _ => false,
-        };
-        if !is_plain || !statement.is_plain() || !self.has_nothing_to_follow() {
+    /// Takes the answer to a plain statement, if it is there and can be seen at a glance. `None`: it is still to be followed.
+    pub(super) fn glance(
+        &mut self,
+        client: &mut Channel,
+        pending: &Pending,
+    ) -> Option<Result<(Outcome, Last), WireError>> {
+        let &Pending { command, ref statement, sent, .. } = pending;
+        if !self.user.fast_forward || !is_plain(command, statement) {
             return None;
         }
         let lease = self.lease.as_mut()?;
         let backend = lease.backend();
-        let sides = (backend.capabilities, self.capabilities);
-        if backend.sql_mode != self.sql_mode {
-            return None;
-        }
-        // A pause is looked after on the long way, which reads again.
+        let (server, before) = (backend.capabilities, backend.status & LASTING);
         let bytes = match backend.channel.fill() {
             Ok(bytes) => bytes,
+            // A pause is looked after on the long way, which reads again.
             Err(error) if error.is_timeout() => return None,
-            Err(error) => return Some(self.lost(&error)),
+            Err(error) => return Some(Err(error)),
         };
-        let whole = Whole::see(bytes, sides.0.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF))?;
-        let (affected, id) = whole.counts();
-        if whole.status & LASTING != self.status || whole.warnings != 0 || id != 0 {
-            return None;
-        }
+        let whole = Whole::see(bytes, server.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF))?;
         let waits_for_end = command == Command::COM_STMT_EXECUTE;
-        let rewritten = whole.translate(sides, self.status, waits_for_end, bytes, client.output())?;
+        let sides = (server, self.capabilities);
+        let rewritten = whole.translate(sides, before, waits_for_end, bytes, client.output())?;
         let last = Last { used: bytes.len(), rewritten };
-        backend.status = whole.status;
         lease.count(command, sent, last.used as u64);
-        (self.hold.interrupted, self.hold.in_doubt, self.warnings) = (false, false, 0);
-        self.counts.note_plain(affected, whole.rows());
-        self.account(statement.kind, [affected, whole.rows().unwrap_or_default()]);
-        let delivered =
-            self.lease.as_mut().is_some_and(|lease| deliver(client, &mut lease.backend().channel, &last));
-        if !delivered {
-            self.drop_lease();
-            return Some(Step::End(None));
-        }
-        Some(Step::Silent)
+        Some(Ok((whole.outcome(), last)))
     }
-    /// Whether the session is as a plain answer leaves it: nothing ends with the statement, and nothing awaits it.
-    fn has_nothing_to_follow(&self) -> bool {
-        let hold = &self.hold;
-        let keeps = hold.reasons.contains(Reason::FastForward) && !hold.reasons.may_end();
-        let awaited = hold.complaint || hold.set_back.is_some() || self.counts.asked || self.unseen.is_some();
-        keeps && !(awaited || self.parked.is_some())
-    }
+}
+
+/// Whether a statement is one of those whose answer may be taken at a glance.
+fn is_plain(command: Command, statement: &Statement) -> bool {
+    let runs = matches!(command, Command::COM_QUERY | Command::COM_STMT_EXECUTE);
+    runs && statement.is_plain() && statement.answers() <= 1
 }
 
 #[cfg(test)]

@@ -54,6 +54,22 @@ fn it_finds_nothing_that_another_session_left() {
 }
 
 #[test]
+fn a_connection_that_the_server_closes_as_it_is_taken_costs_no_statement() {
+    let world = world();
+    for sql in ["SELECT LENGTH abc", "INSERT 1"] {
+        let mut first = world.client();
+        value(&mut first, "SELECT ID");
+        drop(first);
+        world.await_pool(0, 1);
+        let mut second = world.client();
+        world.fake.control.cut_all();
+        second.query_drop(sql).unwrap();
+        let sent = world.fake.control.texts();
+        assert_eq!(sent.iter().filter(|text| *text == sql).count(), 1, "{sent:?}");
+    }
+}
+
+#[test]
 fn a_statement_that_is_lost_is_told_of_and_not_sent_again() {
     let world = world();
     let mut client = world.client();

@@ -116,14 +116,7 @@ impl Answer {
     #[inline]
     pub(super) fn take(&mut self, whole: &Whole) {
         self.phase = Phase::Done;
-        let outcome = &mut self.outcome;
-        (outcome.status, outcome.warnings) = (Some(whole.status), whole.warnings);
-        if let Some(Counts { affected_rows, last_insert_id }) = whole.counts {
-            (outcome.affected_rows, outcome.last_insert_id) = (affected_rows, last_insert_id);
-        }
-        if let Some(set) = &whole.set {
-            (outcome.rows, outcome.last_result) = (set.rows, Some(set.rows));
-        }
+        self.outcome = whole.outcome();
     }
     /// The server has nothing more to say, or waits for a file.
     pub(super) fn is_at_rest(&self) -> bool {

@@ -1,6 +1,7 @@
 //! Answers that are seen at a glance. Nearly every answer is an OK or one result set, comes in one piece, and tells of nothing but
 //! itself: such a one is taken as a whole. What is not so is followed packet by packet, with the same outcome.
 
+use super::Outcome;
 use super::answer::LONGEST_HELD;
 use crate::packet::{Counts, Ending, HEADER, MAX_PAYLOAD, SEQUENCE, eof, is_eof, parse_header, put_framed};
 use crate::{CapabilityFlags, StatusFlags};
@@ -14,10 +15,8 @@ const NOTABLE: StatusFlags = StatusFlags::SERVER_MORE_RESULTS_EXISTS
 
 /// An answer that has come whole, an OK or one result set, and tells of nothing but itself.
 pub struct Whole {
-    /// Status flags of its end.
-    pub status: StatusFlags,
-    /// Warnings that the statement has left.
-    pub warnings: u16,
+    pub(super) status: StatusFlags,
+    pub(super) warnings: u16,
     /// `None` where an EOF is its end.
     pub(super) counts: Option<Counts>,
     /// The number of its last packet.
@@ -105,9 +104,20 @@ impl Whole {
 }
 
 impl Whole {
-    /// Rows of the result set, if it is one.
-    pub fn rows(&self) -> Option<u64> {
-        self.set.as_ref().map(|set| set.rows)
+    /// What it said.
+    pub fn outcome(&self) -> Outcome {
+        let rows = self.set.as_ref().map(|set| set.rows);
+        let (affected_rows, last_insert_id) =
+            self.counts.as_ref().map_or((0, 0), |counts| (counts.affected_rows, counts.last_insert_id));
+        Outcome {
+            status: Some(self.status),
+            rows: rows.unwrap_or_default(),
+            last_result: rows,
+            affected_rows,
+            last_insert_id,
+            warnings: self.warnings,
+            ..Outcome::default()
+        }
     }
     /// Passes it on from a server to a client with these capabilities. True if what goes to the client was appended to `out`; `None` if
     /// its form is not one that this can make. `before`: the status in an EOF before rows. `waits_for_end`: one row by itself may be a
@@ -131,10 +141,6 @@ impl Whole {
             }
             (server, client) => (server == client).then_some(false),
         }
-    }
-    /// Rows affected, and the id that was generated (0: none), where an OK is its end.
-    pub fn counts(&self) -> (u64, u64) {
-        self.counts.as_ref().map_or((0, 0), |counts| (counts.affected_rows, counts.last_insert_id))
     }
 }
 
