@@ -59,10 +59,14 @@ need_tools() {
 }
 
 install_packages() {
+    local node=()
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 0
+    # A Node.js from elsewhere brings npm with it, and Debian's npm would conflict with it.
+    { command -v node && command -v npm; } >/dev/null || node=(nodejs npm)
     quietly "updating the package lists" apt-get -o DPkg::Lock::Timeout=300 update
     quietly "installing headers and tools" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 \
-        install -y --no-install-recommends libmariadb-dev pkg-config gcc libc6-dev python3-dev python3-venv nodejs npm
+        install -y --no-install-recommends libmariadb-dev pkg-config gcc libc6-dev python3-dev python3-venv \
+        "${node[@]}"
 }
 
 # The list of versions is written last: an interrupted run leaves nothing that looks finished.
