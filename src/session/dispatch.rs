@@ -132,7 +132,7 @@ impl Session<'_> {
             let ready = if straight { Ok(()) } else { self.bring_readable(command, &statement) };
             match ready.and_then(|()| self.write(&message)) {
                 Ok(sent) if ResponseTracker::expects_answer(command) => {
-                    return Step::Relay(Pending { command, statement, role, sent, replaceable });
+                    return Step::Relay(Pending { command, statement, role, sent, replaceable, straight });
                 }
                 Ok(_) => return Step::Silent,
                 Err(WireError::Sql(error)) => return self.refused(error),

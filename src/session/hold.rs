@@ -71,6 +71,10 @@ const TEXTS: [(Reason, &str); 17] = [
 pub struct Reasons(u32);
 
 impl Reasons {
+    /// One alone.
+    fn of(reason: Reason) -> Self {
+        Self(1 << reason as u8)
+    }
     /// Adds one.
     pub fn add(&mut self, reason: Reason) {
         self.0 |= 1 << reason as u8;
@@ -167,6 +171,12 @@ impl Hold {
     /// Keeps the connection for a reason.
     pub fn add(&mut self, reason: Reason) {
         self.reasons.add(reason);
+    }
+    /// Whether there is one reason, and nothing of the last statement to be read, or yet to be found out.
+    pub fn is_only(&self, reason: Reason) -> bool {
+        let Self { reasons, linger, complaint, in_doubt, interrupted, ref set_back, .. } = *self;
+        let open = linger || complaint || in_doubt || interrupted || set_back.is_some();
+        reasons == Reasons::of(reason) && !open
     }
     /// Keeps it for a variable that cannot be set again elsewhere.
     pub fn add_variable(&mut self, name: &str) {

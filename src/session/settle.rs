@@ -26,7 +26,7 @@ impl Session<'_> {
         match self.glance(client, pending) {
             Some(Ok((outcome, last))) => return self.answered(client, pending, &outcome, &last, None),
             Some(Err(error)) => return self.unanswered(pending, &error, 0),
-            None => {}
+            None => pending.straight = false,
         }
         let numbers = self.process_ids(client, pending.command, &pending.statement);
         let Some(lease) = &mut self.lease else { return Step::End(None) };
@@ -128,6 +128,9 @@ impl Session<'_> {
     /// Takes note of what a statement has done, and lets the connection go if nothing holds it.
     #[inline]
     fn settle(&mut self, pending: &mut Pending, outcome: &Outcome, named: bool) {
+        if self.settle_straight(pending, outcome) {
+            return;
+        }
         let Pending { statement, role, .. } = pending;
         let (effect, role) = (std::mem::take(&mut statement.effect), std::mem::replace(role, Role::Plain));
         if let Effect::Set(setting) = &effect {

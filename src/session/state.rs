@@ -87,6 +87,8 @@ pub struct Pending {
     pub(super) sent: u64,
     /// Another connection would have done as well.
     pub(super) replaceable: bool,
+    /// It went the short way, and its answer has not left it yet.
+    pub(super) straight: bool,
 }
 
 /// What the answer to a command means beside what it says: statements are named by the client's ids.

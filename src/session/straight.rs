@@ -3,34 +3,40 @@
 
 use super::classify::Statement;
 use super::forward::Last;
+use super::hold::Reason;
 use super::state::{Pending, Session};
 use crate::pool::Lease;
 use wire::channel::Channel;
 use wire::tracker::{LASTING, Outcome, Whole};
-use wire::{CapabilityFlags, Command, WireError};
+use wire::{CapabilityFlags, Command, StatusFlags, WireError};
 
 /// Whether a text is certainly the server's to answer, by its beginning, and that it is alone. The proxy answers some SELECTs and SHOWs
 /// and every KILL, also one behind a comment, in a PREPARE or an EXECUTE IMMEDIATE, and looks for one among several statements: nothing that
 /// begins with the letters of INSERT, UPDATE, DELETE, REPLACE, BEGIN or COMMIT.
 pub fn is_the_servers(sql: &[u8]) -> bool {
-    let begins_so = match sql.trim_ascii_start() {
-        [b'i' | b'I' | b'u' | b'U' | b'd' | b'D' | b'r' | b'R' | b'b' | b'B' | b'c' | b'C', ..] => true,
-        text => text.split_at_checked(SELECT.len()).is_some_and(|(verb, rest)| {
-            // A system variable, VERSION(), CONNECTION_ID() or USER().
-            let asks = matches!(
-                rest.trim_ascii_start(),
-                [b'@', ..]
-                    | [b'v' | b'V', b'e' | b'E', ..]
-                    | [b'c' | b'C', b'o' | b'O', ..]
-                    | [b'u' | b'U', b's' | b'S', ..]
-            );
-            verb.eq_ignore_ascii_case(SELECT) && !asks
-        }),
+    let text = sql.trim_ascii_start();
+    let begins_so = match text.split_first_chunk::<7>() {
+        // A system variable, VERSION(), CONNECTION_ID() or USER().
+        Some((verb, rest)) if is_select(verb) => !matches!(
+            rest.trim_ascii_start(),
+            [b'@', ..]
+                | [b'v' | b'V', b'e' | b'E', ..]
+                | [b'c' | b'C', b'o' | b'O', ..]
+                | [b'u' | b'U', b's' | b'S', ..]
+        ),
+        _ => matches!(
+            text,
+            [b'i' | b'I' | b'u' | b'U' | b'd' | b'D' | b'r' | b'R' | b'b' | b'B' | b'c' | b'C', ..]
+        ),
     };
     begins_so && memchr::memchr(b';', sql).is_none()
 }
 
-const SELECT: &[u8] = b"SELECT ";
+/// The word in any case, and a space.
+fn is_select(verb: &[u8; 7]) -> bool {
+    const LOWER: u8 = b'a' - b'A';
+    verb.last() == Some(&b' ') && verb.map(|byte| byte | LOWER) == *b"select "
+}
 
 impl Session<'_> {
     /// Whether an answer of our own has left what the next statement may read, and the connection does not know.
@@ -42,7 +48,9 @@ impl Session<'_> {
     #[inline]
     pub(super) fn goes_straight(&self, command: Command, statement: &Statement) -> bool {
         let good = |lease: &Lease<'_>| !(lease.is_retired() || lease.has_surplus());
-        self.user.fast_forward && is_plain(command, statement) && self.lease.as_ref().is_some_and(good)
+        let runs = matches!(command, Command::COM_QUERY | Command::COM_STMT_EXECUTE);
+        let plain = || runs && statement.is_plain() && statement.answers() <= 1;
+        self.user.fast_forward && plain() && self.lease.as_ref().is_some_and(good)
     }
     /// Takes the answer to a plain statement, if it is there and can be seen at a glance. `None`: it is still to be followed.
     pub(super) fn glance(
@@ -50,11 +58,8 @@ impl Session<'_> {
         client: &mut Channel,
         pending: &Pending,
     ) -> Option<Result<(Outcome, Last), WireError>> {
-        let &Pending { command, ref statement, sent, .. } = pending;
-        if !self.user.fast_forward || !is_plain(command, statement) {
-            return None;
-        }
-        let lease = self.lease.as_mut()?;
+        let &Pending { command, sent, straight, .. } = pending;
+        let lease = self.lease.as_mut().filter(|_| straight)?;
         let backend = lease.backend();
         let (server, before) = (backend.capabilities, backend.status & LASTING);
         let bytes = match backend.channel.fill() {
@@ -71,12 +76,28 @@ impl Session<'_> {
         lease.count(command, sent, last.used as u64);
         Some(Ok((whole.outcome(), last)))
     }
-}
-
-/// Whether a statement is one of those whose answer may be taken at a glance.
-fn is_plain(command: Command, statement: &Statement) -> bool {
-    let runs = matches!(command, Command::COM_QUERY | Command::COM_STMT_EXECUTE);
-    runs && statement.is_plain() && statement.answers() <= 1
+    /// Takes note of the answer to a plain statement, if that has left nothing but counts, and took nothing away that was left before it
+    /// or waits for the end of a transaction. False: there is more to take note of.
+    pub(super) fn settle_straight(&mut self, pending: &Pending, outcome: &Outcome) -> bool {
+        let Some(lease) = self.lease.as_mut().filter(|_| pending.straight) else { return false };
+        let Some(status) = outcome.status else { return false };
+        let left = outcome.error.is_some()
+            || outcome.warnings != 0
+            || outcome.last_insert_id != 0
+            || outcome.changes.state_changed;
+        let as_before = status & LASTING == self.status
+            && status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
+            && lease.backend().sql_mode == self.sql_mode;
+        let waits = !self.hold.is_only(Reason::FastForward) || self.counts.asked || self.unseen.is_some();
+        if left || waits || !as_before {
+            return false;
+        }
+        lease.backend().status = status;
+        self.warnings = 0;
+        self.counts.note(outcome);
+        self.counts.note_calculation(outcome, false);
+        true
+    }
 }
 
 #[cfg(test)]

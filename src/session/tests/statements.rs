@@ -245,6 +245,20 @@ fn an_open_cursor_keeps_the_connection() {
 }
 
 #[test]
+fn a_cursor_is_known_where_statements_take_the_short_way() {
+    let world = World::new();
+    world.config.set_users(&[UserRow { fast_forward: true, ..user("app") }]);
+    let mut client = at_home(&world);
+    let id = client.prepare("SELECT rows");
+    for _ in 0..2 {
+        client.execute(id, 1, b"");
+        assert_eq!((client.read().first(), client.read().first()), (Some(&3), Some(&0xFE)));
+        assert_eq!(client.ask(Command::COM_STMT_FETCH, &of(id, b"\x01\0\0\0")), b"\0\0\x03row");
+        client.read();
+    }
+}
+
+#[test]
 fn packets_cut_short_are_refused_and_the_session_goes_on() {
     let world = World::new();
     let mut client = at_home(&world);

@@ -64,6 +64,8 @@ fn a_connection_that_the_server_closes_as_it_is_taken_costs_no_statement() {
         let mut second = world.client();
         world.fake.control.cut_all();
         second.query_drop(sql).unwrap();
+        drop(second);
+        world.await_pool(0, 1);
         let sent = world.fake.control.texts();
         assert_eq!(sent.iter().filter(|text| *text == sql).count(), 1, "{sent:?}");
     }
@@ -94,4 +96,25 @@ fn its_statement_can_be_killed_and_a_retired_connection_is_not_used() {
     });
     world.backends.drain(&world.endpoint());
     assert_eq!(refused(&mut client, "SELECT ID").0, 2013);
+}
+
+#[test]
+fn a_transaction_is_known_from_its_first_statement_to_its_last() {
+    let world = world();
+    let mut client = world.client();
+    let is_open = || world.registry.entries()[0].activity().transaction.is_some();
+    for (sql, open) in [
+        ("SELECT ID", false),
+        ("BEGIN", true),
+        ("SELECT ID", true),
+        ("INSERT x", true),
+        ("COMMIT", false),
+        ("SELECT ID", false),
+        ("SET autocommit=0", false),
+        ("SELECT ID", false),
+    ] {
+        client.query_drop(sql).unwrap();
+        // The entry is brought up to date when the client has its answer.
+        eventually(sql, || is_open() == open);
+    }
 }
