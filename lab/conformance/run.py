@@ -159,7 +159,7 @@ def report(results, answers, options, problems):
 
 def run(options):
     scripts = checks.read(HERE / "checks.txt")
-    answers = compare.LocalAnswers(HERE / "local_answers.json")
+    answers = compare.LocalAnswers(HERE / "local_answers.json", options.fast_forward)
     libraries = lab.installed("drivers")
     servers, runs, problems = lab.Servers(), [], []
     try:
