@@ -71,12 +71,13 @@ start_mysql() {
     rm -rf "${mysql_root:?}$mysql_data"
     mkdir -p "$mysql_root$mysql_data"
     accounts_sql >"$mysql_root$mysql_data.sql"
-    chroot "$mysql_root" /usr/sbin/mysqld --no-defaults --user=root --initialize-insecure \
+    # The caller's TMPDIR need not be there inside.
+    chroot "$mysql_root" /usr/sbin/mysqld --no-defaults --user=root --initialize-insecure --tmpdir=/tmp \
         --datadir="$mysql_data" >"$state/mysql.log" 2>&1 </dev/null || {
         tail -n 5 "$state/mysql.log" >&2
         fail "MySQL could not create its data directory"
     }
-    start_detached mysql chroot "$mysql_root" /usr/sbin/mysqld --no-defaults --user=root \
+    start_detached mysql chroot "$mysql_root" /usr/sbin/mysqld --no-defaults --user=root --tmpdir=/tmp \
         --datadir="$mysql_data" --init-file="$mysql_data.sql" --socket="$mysql_data.sock" --pid-file="$mysql_data.pid" \
         --bind-address=127.0.0.1 --skip-name-resolve --port="$mysql_port" --mysqlx=0 --secure-file-priv=NULL \
         --server-id=1 --gtid-mode=ON --enforce-gtid-consistency=ON \
