@@ -22,6 +22,7 @@ from report import say, table
 POINT_SELECT = "oltp_point_select"
 PARTS = ("text", "prepared", "churn", "admin", "memory")
 DIGESTS = 10_000  # rows of stats_mysql_query_digest while it is read
+OURS = ("pointsman", "fast_forward")
 PROCESSES = ("haproxy", "router", "relay", "pointsman")
 
 
@@ -75,12 +76,27 @@ def report(title, results, base="direct"):
     table(title, ("lane", "per second", f"of {base}", "p50 ms", "p95 ms", "p99 ms", "user us", "system us"), rows)
 
 
+def beside_relay(results):
+    """Our lanes beside a relay that looks at nothing, each round's by the relay's of the same round: what is asked of them."""
+    rows = []
+    for name in OURS:
+        pairs = list(zip(results[name], results["relay"]))
+        of = lambda measured, digits=2: spread([measured(own) / measured(relay) for own, relay in pairs], digits)
+        above = spread([own["user"] - relay["user"] for own, relay in pairs], 1)
+        rows.append((name, of(lambda lane: lane["rate"]), above, of(lambda lane: lane["system"]),
+                     of(lambda lane: lane["user"] + lane["system"])))
+    table("beside the relay in the same round", ("lane", "per second, of its", "user us above", "system us, of its",
+                                                 "user and system us, of its"), rows)
+
+
 def point_selects(bench, options, part):
     mode = ["--skip_trx=on", "--db-ps-mode=" + ("auto" if part == "prepared" else "disable")]
     for clients in (int(text) for text in options.connections.split(",")):
         take = lambda lane: measure.run(lane, POINT_SELECT, clients, options.seconds, *mode)
         title = f"point select, {part} protocol, {clients} connections"
-        report(title, rounds(bench.lanes, options, title, take))
+        results = rounds(bench.lanes, options, title, take)
+        report(title, results)
+        beside_relay(results)
 
 
 def readers(bench, options):
