@@ -15,6 +15,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const SHARDS: usize = 16;
 /// Memory for what is counted, in bytes.
 const MEMORY: usize = 64 << 20;
+/// What an allocated text has beside its bytes: two counts of references and the allocator's own.
+const TEXT_HEADER: usize = 24;
 
 /// Whose statements are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,9 +81,12 @@ impl Entry {
         let Self { hostgroup, schema, user, client, digest, .. } = self;
         Key { hostgroup: *hostgroup, schema, user, client, digest: *digest }
     }
-    /// Memory that an entry takes, in bytes.
+    /// Memory that an entry takes, in bytes: two places of the hash table, which is about half empty when it has grown, and its texts
+    /// with what the allocator adds to them.
     fn size_with(key: &Key<'_>, text: &[u8]) -> usize {
-        size_of::<Self>() + text.len() + key.schema.len() + key.user.len() + key.client.len()
+        let texts = [text.len(), key.schema.len(), key.user.len(), key.client.len()];
+        let allocated = texts.map(|length| (length + TEXT_HEADER).next_multiple_of(16));
+        2 * size_of::<Self>() + allocated.iter().sum::<usize>()
     }
     fn size(&self) -> usize {
         Self::size_with(&self.key(), &self.text)
@@ -288,7 +293,7 @@ mod tests {
             text("SELECT ?"),
         ];
         assert_eq!((rows.len(), &rows[0][..6]), (1, &names[..]));
-        assert_eq!(statistics.memory(), size_of::<Entry>() + "SELECT ?".len() + "shop".len() + "app".len());
+        assert_eq!(statistics.memory(), 2 * size_of::<Entry>() + 4 * 32);
         assert_eq!(ints(&rows[0], 6..7), [2]);
         assert_eq!(ints(&rows[0], 9..14), [40, 10, 30, 5, 3]);
         let seen = ints(&rows[0], 7..9);
@@ -315,6 +320,22 @@ mod tests {
         statistics.count(&KEY, b"SELECT ?", &sample(1, 0, 0));
         statistics.count(&other, b"SELECT 2", &sample(1, 0, 0));
         assert_eq!(statistics.memory(), used);
+    }
+
+    #[test]
+    fn what_is_allocated_keeps_to_the_memory() {
+        const LIMIT: usize = 4 << 20;
+        let statistics = Statistics::with_memory(LIMIT);
+        for digest in 0..40_000 {
+            statistics.count(&Key { digest, ..KEY }, b"SELECT ? FROM t", &sample(1, 0, 0));
+        }
+        assert!(statistics.full.load(Ordering::Relaxed));
+        let table = |shard: &Mutex<Shard>| shard.lock().entries.allocation_size();
+        let tables: usize = statistics.shards.iter().map(table).sum();
+        let texts: usize =
+            ["SELECT ? FROM t", KEY.schema, KEY.user, KEY.client].iter().map(|text| text.len() + 16).sum();
+        let used = tables + statistics.rows().len() * texts;
+        assert!((LIMIT / 2..=LIMIT).contains(&used), "{used}");
     }
 
     #[test]
