@@ -111,11 +111,27 @@ fn go_to(processor: usize) -> io::Result<bool> {
     if !allowed.is_set(processor) {
         return Ok(false);
     }
-    let mut there = CpuSet::new();
-    there.set(processor);
-    sched_setaffinity(None, &there)?;
-    sched_setaffinity(None, &allowed)?;
+    let lasting = lasting(&allowed)?;
+    let moved = sched_setaffinity(None, &of([processor]));
+    sched_setaffinity(None, &lasting)?;
+    moved?;
     Ok(true)
+}
+
+/// What the thread is to be told afterwards, which may run on `allowed`. A thread that nobody has limited runs wherever its control
+/// group does, today and when the group gets other processors: told those of today, it would stay with them. One that somebody has
+/// limited (taskset) stays limited. It may run anywhere when this returns.
+fn lasting(allowed: &CpuSet) -> io::Result<CpuSet> {
+    let everywhere = of(0..CpuSet::MAX_CPU);
+    sched_setaffinity(None, &everywhere)?;
+    let is_limited = sched_getaffinity(None)? != *allowed;
+    Ok(if is_limited { *allowed } else { everywhere })
+}
+
+fn of(processors: impl IntoIterator<Item = usize>) -> CpuSet {
+    let mut set = CpuSet::new();
+    processors.into_iter().for_each(|processor| set.set(processor));
+    set
 }
 
 #[cfg(test)]
@@ -124,9 +140,7 @@ mod tests {
     use crate::testing::{eventually, socket_pair};
 
     fn only(processor: usize) -> CpuSet {
-        let mut set = CpuSet::new();
-        set.set(processor);
-        set
+        of([processor])
     }
 
     #[test]
@@ -144,6 +158,19 @@ mod tests {
         });
         assert!(sched_getaffinity(None).unwrap() == allowed);
         assert!(!go_to(CpuSet::MAX_CPU).unwrap());
+    }
+
+    #[test]
+    fn a_move_limits_no_thread_to_the_processors_of_today() {
+        sched_setaffinity(None, &of(0..CpuSet::MAX_CPU)).unwrap();
+        let group = sched_getaffinity(None).unwrap();
+        assert!(
+            lasting(&group).unwrap() == of(0..CpuSet::MAX_CPU),
+            "it is limited by its control group alone"
+        );
+        let mut processors = (0..CpuSet::MAX_CPU).filter(|number| group.is_set(*number));
+        let (Some(one), Some(_)) = (processors.next(), processors.next()) else { return };
+        assert!(lasting(&only(one)).unwrap() == only(one), "somebody has limited it");
     }
 
     #[test]
