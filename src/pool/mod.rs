@@ -185,7 +185,7 @@ impl Backends {
         self.schema_changes.fetch_add(1, Ordering::Release);
     }
     /// How often that was.
-    pub(super) fn schema_changes(&self) -> u64 {
+    pub fn schema_changes(&self) -> u64 {
         self.schema_changes.load(Ordering::Acquire)
     }
     /// The version that a server of a hostgroup has told, if there is a connection to one.

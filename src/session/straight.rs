@@ -11,8 +11,9 @@ use wire::tracker::{LASTING, Outcome, Whole};
 use wire::{CapabilityFlags, Command, StatusFlags, WireError};
 
 /// Whether a text is certainly the server's to answer, by its beginning, and that it is alone. The proxy answers some SELECTs and SHOWs
-/// and every KILL, also one behind a comment, in a PREPARE or an EXECUTE IMMEDIATE, and looks for one among several statements: nothing that
-/// begins with the letters of INSERT, UPDATE, DELETE, REPLACE, BEGIN or COMMIT.
+/// and every KILL, also one behind a comment, in a PREPARE or an EXECUTE IMMEDIATE, and looks for one among several statements. USE
+/// may be refused, CREATE and ALTER may concern other sessions, and CALL has results of its own. So nothing goes by but what has the first two
+/// letters of INSERT, UPDATE, DELETE, REPLACE, BEGIN, COMMIT or ROLLBACK.
 pub fn is_the_servers(sql: &[u8]) -> bool {
     let text = sql.trim_ascii_start();
     let begins_so = match text.split_first_chunk::<7>() {
@@ -26,7 +27,10 @@ pub fn is_the_servers(sql: &[u8]) -> bool {
         ),
         _ => matches!(
             text,
-            [b'i' | b'I' | b'u' | b'U' | b'd' | b'D' | b'r' | b'R' | b'b' | b'B' | b'c' | b'C', ..]
+            [b'i' | b'I', b'n' | b'N', ..]
+                | [b'u' | b'U', b'p' | b'P', ..]
+                | [b'd' | b'D' | b'r' | b'R' | b'b' | b'B', b'e' | b'E', ..]
+                | [b'c' | b'C' | b'r' | b'R', b'o' | b'O', ..]
         ),
     };
     begins_so && memchr::memchr(b';', sql).is_none()
@@ -115,6 +119,8 @@ mod tests {
             "INSERT INTO t VALUES (1)",
             "update t set a = 1",
             "COMMIT",
+            "Rollback",
+            "replace t VALUES (1)",
             "SELECT /* x */ VERSION()",
         ] {
             assert!(is_the_servers(sql.as_bytes()), "{sql}");
@@ -133,6 +139,11 @@ mod tests {
             "PREPARE s FROM 'KILL 5'",
             "EXECUTE IMMEDIATE 'KILL 5'",
             "BEGIN NOT ATOMIC KILL 5; END",
+            "USE shop",
+            "CREATE DATABASE shop",
+            "DROP DATABASE shop",
+            "CALL p()",
+            "u",
         ] {
             assert!(!is_the_servers(sql.as_bytes()), "{sql}");
         }

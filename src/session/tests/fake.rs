@@ -196,9 +196,9 @@ impl<'a> Conversation<'a> {
             let text = String::from_utf8_lossy(argument).into_owned();
             match wire::command(code) {
                 Some(Command::COM_QUIT) | None => return Ok(()),
-                // It reports nothing of its sessions, as old servers.
+                // It reports nothing of its sessions, and does not object.
                 Some(Command::COM_QUERY) if text.contains("session_track_") => {
-                    self.reply().error(&SqlError::new(1193, "HY000", "Unknown system variable"))?;
+                    self.reply().ok(0, 0, "")?;
                 }
                 Some(Command::COM_QUERY) => {
                     self.note(text.chars().take(80).collect());
@@ -268,7 +268,7 @@ impl<'a> Conversation<'a> {
                 self.control.statement.open();
                 self.reply().ok(0, 0, "")
             }
-            "SAVEPOINT" => self.reply().ok(0, 0, ""),
+            "SAVEPOINT" | "CREATE" => self.reply().ok(0, 0, ""),
             "BEGIN" | "COMMIT" => {
                 self.status.set(StatusFlags::SERVER_STATUS_IN_TRANS, verb == "BEGIN");
                 self.reply().ok(0, 0, "")

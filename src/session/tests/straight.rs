@@ -118,3 +118,20 @@ fn a_transaction_is_known_from_its_first_statement_to_its_last() {
         eventually(sql, || is_open() == open);
     }
 }
+
+#[test]
+fn what_concerns_more_than_its_connection_is_judged() {
+    let world = World::new();
+    world.config.set_users(&[
+        UserRow { fast_forward: true, schema_locked: true, ..user("app") },
+        UserRow { fast_forward: true, ..user("other") },
+    ]);
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    assert_eq!(refused(&mut client, "USE elsewhere").0, 1044, "its schema is locked");
+    let changes = world.backends.schema_changes();
+    world.client_as("other", None).query_drop("CREATE DATABASE new").unwrap();
+    eventually("other sessions' connections enter theirs anew", || {
+        world.backends.schema_changes() == changes + 1
+    });
+}
