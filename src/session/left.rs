@@ -133,7 +133,7 @@ impl Session<'_> {
             Err(error) => Err(error),
         }
     }
-    /// Takes away warnings and errors that another session left on this connection.
+    /// Takes away warnings and errors that another session left on this connection, and with them what else can be read there.
     pub(super) fn clear_diagnostics(&mut self) -> Result<(), WireError> {
         let Some(lease) = &mut self.lease else { return Ok(()) };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
@@ -141,6 +141,8 @@ impl Session<'_> {
             Ok(_) | Err(WireError::Sql(_)) => self.hold.own_diagnostics = true,
             Err(error) => return Err(error),
         }
+        // It has counts of its own.
+        self.counts.moved();
         Ok(())
     }
 }

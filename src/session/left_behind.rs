@@ -205,6 +205,7 @@ mod tests {
             columns: ["Level", "Code", "Message"].map(str::to_owned).to_vec(),
             definitions: vec![b"level".to_vec(), b"code".to_vec(), b"message".to_vec()],
             rows: vec![row("Warning", "1292", "a"), row("Note", "1051", "b"), row("Error", "1064", "c")],
+            warnings: 0,
         };
         LeftBehind { list, warnings: 70, state: Some(*b"42000") }
     }

@@ -283,8 +283,10 @@ impl<'a> Session<'a> {
             self.released = None;
             if self.user.fast_forward {
                 self.hold.add(Reason::FastForward);
-                // Nobody else has used it.
+                // Nobody else has used it, or else it was reset: what can be read there is this session's, or of our own statements.
                 self.hold.own_insert_id = true;
+                self.hold.own_diagnostics =
+                    self.lease.as_mut().is_some_and(|lease| !lease.backend().complains);
             }
         }
         if let Some(lease) = &self.lease {

@@ -135,3 +135,16 @@ fn what_concerns_more_than_its_connection_is_judged() {
         world.backends.schema_changes() == changes + 1
     });
 }
+
+#[test]
+fn what_can_be_read_on_its_connection_is_never_taken_away() {
+    let world = world();
+    let mut client = world.client();
+    for sql in ["SELECT ID", "SHOW WARNINGS", "SELECT @@warning_count, 1", "PREPARE s FROM 'x'"] {
+        // To some the server objects.
+        let _ = client.query_drop(sql);
+        assert_eq!(world.fake.control.texts().last().map(String::as_str), Some(sql));
+    }
+    let texts = world.fake.control.texts();
+    assert!(!texts.iter().any(|text| text.contains("(SELECT 1)")), "{texts:?}");
+}

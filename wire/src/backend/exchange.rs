@@ -29,14 +29,23 @@ impl Backend {
     }
     fn answer(&mut self, command: Command, limit: usize) -> Result<Result<TextResult, SqlError>, WireError> {
         let answered = match command {
-            Command::COM_QUERY => read_results(&mut self.channel, self.capabilities, limit, &mut self.status),
+            Command::COM_QUERY => self.results(limit),
             _ => self.verdict().map(|_warnings| TextResult::default()),
         };
+        if command == Command::COM_RESET_CONNECTION && answered.is_ok() {
+            self.complains = false;
+        }
         match answered {
             Ok(result) => Ok(Ok(result)),
             Err(WireError::Sql(error)) => Ok(Err(error)),
             Err(error) => Err(error),
         }
+    }
+    /// Reads all results of a statement and returns the first.
+    pub(super) fn results(&mut self, limit: usize) -> Result<TextResult, WireError> {
+        let first = read_results(&mut self.channel, self.capabilities, limit, &mut self.status);
+        self.complains |= !matches!(first, Ok(TextResult { warnings: 0, .. }));
+        first
     }
     /// Reads the one packet that answers a simple command; returns how many warnings it tells of.
     pub(super) fn verdict(&mut self) -> Result<u16, WireError> {

@@ -87,6 +87,8 @@ pub struct Backend {
     pub autocommits: bool,
     /// The sql_mode where nobody has set it, likewise.
     pub sql_mode: SqlMode,
+    /// Statements of our own have had warnings or errors since the session was new: a client's next one may find them.
+    pub complains: bool,
     /// What the server reports by default, where [`Backend::track`] has asked it for more; `None`: it reports nothing.
     pub tracking: Option<Notices>,
 }
@@ -136,6 +138,7 @@ impl Backend {
             status,
             autocommits,
             sql_mode: SqlMode::default(),
+            complains: false,
             tracking: None,
         })
     }
@@ -145,7 +148,7 @@ impl Backend {
     pub fn query(&mut self, sql: &str, limit: usize, deadline: Instant) -> Result<TextResult, WireError> {
         self.within(deadline, |backend| {
             backend.send(Command::COM_QUERY, sql.as_bytes())?;
-            query::read_results(&mut backend.channel, backend.capabilities, limit, &mut backend.status)
+            backend.results(limit)
         })
     }
     /// COM_PING, COM_RESET_CONNECTION, COM_INIT_DB: sends a one-packet command and waits for OK; returns how many warnings it tells of.

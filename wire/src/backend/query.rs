@@ -14,6 +14,8 @@ pub struct TextResult {
     pub definitions: Vec<Vec<u8>>,
     /// Rows; NULL is `None`.
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
+    /// How many warnings its end tells of.
+    pub warnings: u16,
 }
 
 /// Reads all results of a statement and returns the first. `limit` bounds their bytes together.
@@ -44,8 +46,8 @@ impl Reader<'_> {
         let payload = self.packet()?;
         let count = match payload.first() {
             Some(0x00) => {
-                *self.status = Ending::parse(&payload)?.status;
-                return Ok(TextResult::default());
+                let warnings = self.end(&payload)?;
+                return Ok(TextResult { warnings, ..TextResult::default() });
             }
             Some(0xFB) => return Err(WireError::Malformed("LOCAL INFILE was not offered")),
             _ => Fields::new(&payload).lenenc_int()?,
@@ -68,7 +70,7 @@ impl Reader<'_> {
             let payload = self.packet()?;
             let longest_end = if deprecates_eof { MAX_PAYLOAD } else { 9 };
             if payload.first() == Some(&0xFE) && payload.len() < longest_end {
-                *self.status = Ending::parse(&payload)?.status;
+                result.warnings = self.end(&payload)?;
                 return Ok(result);
             }
             let mut fields = Fields::new(&payload);
@@ -76,6 +78,12 @@ impl Reader<'_> {
             let row = row.collect::<Result<_, WireError>>()?;
             result.rows.push(row);
         }
+    }
+    /// Takes the status from a result's end, and returns its warnings.
+    fn end(&mut self, payload: &[u8]) -> Result<u16, WireError> {
+        let Ending { status, warnings, .. } = Ending::parse(payload)?;
+        *self.status = status;
+        Ok(warnings)
     }
     /// The next packet, unless it is an error.
     fn packet(&mut self) -> Result<Vec<u8>, WireError> {
