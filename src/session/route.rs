@@ -280,7 +280,8 @@ impl Session<'_> {
     /// Counts the statement whose answer has come, with the rows that it has affected and sent. Before the session takes note of what it changed.
     pub(super) fn account(&mut self, kind: Kind, rows: [u64; 2]) {
         let time = self.time_so_far();
-        if self.variables.commands_stats {
+        // Without a digest most have no kind either.
+        if self.variables.commands_stats && self.route.active {
             self.shared.registry.commands.count(self.number(), kind, time);
         }
         if time > self.variables.long_query_time {

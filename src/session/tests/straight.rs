@@ -148,3 +148,19 @@ fn what_can_be_read_on_its_connection_is_never_taken_away() {
     let texts = world.fake.control.texts();
     assert!(!texts.iter().any(|text| text.contains("(SELECT 1)")), "{texts:?}");
 }
+
+#[test]
+fn its_statements_are_not_counted() {
+    let world = world();
+    let mut client = world.client();
+    for _ in 0..2 {
+        value(&mut client, "SELECT ID");
+        client.query_drop("SET x=1").unwrap();
+        client.exec_drop("SELECT ID", ()).unwrap();
+    }
+    world.client_as("other", None).query_drop("SELECT ID").unwrap();
+    let mut counted = world.registry.commands.rows();
+    counted.retain(|row| row[2] != admin::Value::Int(0));
+    let [one] = counted.as_slice() else { panic!("more than the other's: {counted:?}") };
+    assert_eq!(one[2], admin::Value::Int(1));
+}
