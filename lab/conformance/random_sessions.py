@@ -33,6 +33,7 @@ def arguments():
     parser.add_argument("--minutes", type=float, help="as many scripts as there is time for")
     parser.add_argument("--server", action="append", choices=SERVERS, help="only this server")
     parser.add_argument("--script", type=pathlib.Path, help="a script as it was printed, instead of random ones")
+    parser.add_argument("--fast-forward", action="store_true", help="all users have fast_forward")
     parser.add_argument("--daemon", type=pathlib.Path, default=lab.ROOT / "target/debug/pointsman")
     options = parser.parse_args()
     if options.count is None and options.minutes is None:
@@ -100,7 +101,7 @@ def run(options):
 
     try:
         servers.start()
-        places += [arena.Arena(options.daemon, servers, server) for server in outcomes]
+        places += [arena.Arena(options.daemon, servers, server, options.fast_forward) for server in outcomes]
         threads = [threading.Thread(target=of_server, args=(place,), daemon=True) for place in places]
         for thread in threads:
             thread.start()

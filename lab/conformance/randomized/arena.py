@@ -19,14 +19,14 @@ GLOBALS = {
 class Arena:
     """One pointsman shares few connections between the sessions, the other opens a connection whenever a session needs one."""
 
-    def __init__(self, program, servers, server):
+    def __init__(self, program, servers, server, fast_forward):
         self.server, self.address = server, (lab.HOST, servers.ports[server])
         servers.sql(server, "; ".join(f"SET GLOBAL {name} = {value}" for name, value in GLOBALS.items()))
         servers.warm_up(server)
         self.dba = protocol.Client(self.address, "dba", "dba-secret", "app", 0)
         self.daemons = [lab.Daemon(program, server, servers) for _ in range(2)]
-        self.daemons[0].configure(max_connections=len(statements.SESSIONS) + 2 * play.MOVERS)
-        self.daemons[1].configure(variables=[("free_connections_pct", 0)])
+        self.daemons[0].configure(max_connections=len(statements.SESSIONS) + 2 * play.MOVERS, fast_forward=fast_forward)
+        self.daemons[1].configure(variables=[("free_connections_pct", 0)], fast_forward=fast_forward)
 
     def stop(self):
         self.dba.close()
