@@ -78,6 +78,10 @@ pub struct Statement {
 }
 
 impl Statement {
+    /// One that works on tables, of which nothing else is known.
+    pub fn of_tables() -> Self {
+        Self { names_tables: true, ..Self::default() }
+    }
     /// Whether what the statement before complained of can still be read after this one.
     pub fn keeps_diagnostics(&self) -> bool {
         self.reads_diagnostics || !self.names_tables

@@ -12,13 +12,13 @@ use wire::{Command, WireError};
 impl Session<'_> {
     /// COM_PING: its answer tells how many warnings the last statement has left, MySQL's with errors among them. MariaDB's tells none.
     pub(super) fn ping(&mut self) -> Step {
-        if (self.knows_warnings() || self.hold.in_doubt)
+        let tells = !self.is_mariadb();
+        if (tells && self.knows_warnings() || self.hold.in_doubt)
             && let Err(step) = self.ask()
         {
             return step;
         }
-        let warnings = if self.is_mariadb() { 0 } else { self.warnings };
-        Step::Answer(Answer::Alive(warnings))
+        Step::Answer(Answer::Alive(if tells { self.warnings } else { 0 }))
     }
     /// An answer of our own is to be written, which is to have the session's status.
     pub fn answer(&mut self, answer: Answer) -> Step {

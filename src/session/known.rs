@@ -11,7 +11,7 @@ use std::sync::Arc;
 const SETS: usize = 512;
 /// Most statements of a set.
 const WAYS: usize = 8;
-/// Longest statement that is kept, in bytes without its values.
+/// Longest statement that is kept, in bytes. Longer ones that differ from it in their values are found by it all the same.
 const LONGEST: usize = 2048;
 /// Into a set that is full every so many of the statements come that are not there.
 const SELDOM: usize = 16;

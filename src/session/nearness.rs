@@ -59,7 +59,7 @@ pub struct Nearness<'a> {
     homes: &'a Homes,
     /// Where its client ran when it was looked for last.
     home: Option<usize>,
-    /// When that is next; never for a client on another machine.
+    /// When that is next; never for a client on another machine, or that no processor is told of.
     due: Option<Instant>,
 }
 
@@ -78,11 +78,11 @@ impl<'a> Nearness<'a> {
     }
     #[cold]
     fn look(&mut self, client: &Socket) {
-        if self.home.is_none() && !is_local(client) {
+        let home = client.processor().and_then(|number| usize::try_from(number).ok());
+        if self.home.is_none() && (home.is_none() || !is_local(client)) {
             self.due = None;
             return;
         }
-        let home = client.processor().and_then(|number| usize::try_from(number).ok());
         self.homes.moved(std::mem::replace(&mut self.home, home), home);
         if let Some(home) = home.filter(|home| !self.homes.is_crowded(*home)) {
             // A thread that the system does not let move serves where it is as well.

@@ -112,10 +112,10 @@ impl Route {
 impl Session<'_> {
     /// COM_QUERY whose text is `sql`, the end of the command's payload.
     pub(super) fn query(&mut self, command: &RawCommand<'_>, sql: &[u8]) -> Step {
-        if self.user.fast_forward && is_the_servers(sql) && !self.has_answered_itself() {
-            // Its connection stays to the end, whatever the statement leaves on it.
-            let message = Message::Framed(command.framed);
-            return self.send(Command::COM_QUERY, Statement::default(), message, Role::Plain);
+        if self.user.fast_forward && is_the_servers(sql) && !self.has_untold() {
+            // Its connection stays to the end, and has whatever statements leave there.
+            let (message, statement) = (Message::Framed(command.framed), Statement::of_tables());
+            return self.send(Command::COM_QUERY, statement, message, Role::Plain);
         }
         let (mut statement, digest) = self.read(sql);
         if statement.about_proxy

@@ -10,41 +10,32 @@ use wire::channel::Channel;
 use wire::tracker::{LASTING, Outcome, Whole};
 use wire::{CapabilityFlags, Command, StatusFlags, WireError};
 
-/// Whether a text is certainly the server's to answer, by its beginning, and that it is alone. The proxy answers some SELECTs and SHOWs
-/// and every KILL, also one behind a comment, in a PREPARE or an EXECUTE IMMEDIATE, and looks for one among several statements. USE
-/// may be refused, CREATE and ALTER may concern other sessions, and CALL has results of its own. So nothing goes by but what has the first two
-/// letters of INSERT, UPDATE, DELETE, REPLACE, BEGIN, COMMIT or ROLLBACK.
+/// Whether a text is certainly one statement of the commonest kinds, and the server's to answer: it is neither about the proxy, nor to be
+/// looked into for what it does beside changing rows.
 pub fn is_the_servers(sql: &[u8]) -> bool {
+    const LOWER: u8 = b'a' - b'A';
     let text = sql.trim_ascii_start();
-    let begins_so = match text.split_first_chunk::<7>() {
-        // A system variable, VERSION(), CONNECTION_ID() or USER().
-        Some((verb, rest)) if is_select(verb) => !matches!(
-            rest.trim_ascii_start(),
-            [b'@', ..]
-                | [b'v' | b'V', b'e' | b'E', ..]
-                | [b'c' | b'C', b'o' | b'O', ..]
-                | [b'u' | b'U', b's' | b'S', ..]
-        ),
-        _ => matches!(
-            text,
-            [b'i' | b'I', b'n' | b'N', ..]
-                | [b'u' | b'U', b'p' | b'P', ..]
-                | [b'd' | b'D' | b'r' | b'R' | b'b' | b'B', b'e' | b'E', ..]
-                | [b'c' | b'C' | b'r' | b'R', b'o' | b'O', ..]
-        ),
+    let begins_so = match text.split_first_chunk() {
+        Some((verb, rest)) => match &verb.map(|byte: u8| byte | LOWER) {
+            // A system variable, VERSION(), CONNECTION_ID() or USER().
+            b"select " => !matches!(
+                rest.trim_ascii_start(),
+                [b'@', ..]
+                    | [b'v' | b'V', b'e' | b'E', ..]
+                    | [b'c' | b'C', b'o' | b'O', ..]
+                    | [b'u' | b'U', b's' | b'S', ..]
+            ),
+            b"insert " | b"update " | b"delete " | b"replace" => true,
+            _ => text.eq_ignore_ascii_case(b"ROLLBACK"),
+        },
+        None => text.eq_ignore_ascii_case(b"BEGIN") || text.eq_ignore_ascii_case(b"COMMIT"),
     };
     begins_so && memchr::memchr(b';', sql).is_none()
 }
 
-/// The word in any case, and a space.
-fn is_select(verb: &[u8; 7]) -> bool {
-    const LOWER: u8 = b'a' - b'A';
-    verb.last() == Some(&b' ') && verb.map(|byte| byte | LOWER) == *b"select "
-}
-
 impl Session<'_> {
-    /// Whether an answer of our own has left what the next statement may read, and the connection does not know.
-    pub(super) fn has_answered_itself(&self) -> bool {
+    /// Whether the next statement may read what the connection in hand does not know: of an answer of our own, or from before it was taken.
+    pub(super) fn has_untold(&self) -> bool {
         self.unseen.is_some() || self.counts.are_here()
     }
     /// Whether the connection in hand is the session's for good, nothing speaks against it, and nothing is to be done there before or
@@ -118,9 +109,11 @@ mod tests {
             " select 1",
             "INSERT INTO t VALUES (1)",
             "update t set a = 1",
+            "delete from t",
+            "REPLACE t VALUES (1)",
+            "begin",
             "COMMIT",
             "Rollback",
-            "replace t VALUES (1)",
             "SELECT /* x */ VERSION()",
         ] {
             assert!(is_the_servers(sql.as_bytes()), "{sql}");
@@ -144,6 +137,7 @@ mod tests {
             "DROP DATABASE shop",
             "CALL p()",
             "u",
+            "ROLLBACK TO SAVEPOINT a",
         ] {
             assert!(!is_the_servers(sql.as_bytes()), "{sql}");
         }

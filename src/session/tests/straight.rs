@@ -99,6 +99,31 @@ fn its_statement_can_be_killed_and_a_retired_connection_is_not_used() {
 }
 
 #[test]
+fn nobody_who_is_locked_into_a_schema_leaves_it() {
+    let world = World::new();
+    for fast_forward in [false, true] {
+        world.config.set_users(&[UserRow { fast_forward, schema_locked: true, ..user("app") }]);
+        let mut client = world.client_as("app", Some("home"));
+        value(&mut client, "SELECT ID");
+        assert_eq!(refused(&mut client, "USE away").0, 1044);
+        assert!(client.select_db("away").is_err());
+        client.query_drop("USE home").unwrap();
+    }
+}
+
+#[test]
+fn what_is_not_looked_into_leaves_nothing_to_be_read() {
+    let world = world();
+    let mut client = world.client();
+    value(&mut client, "SELECT ID");
+    let may_be_read = || world.registry.entries()[0].activity().hold.linger;
+    assert_eq!(refused(&mut client, "READONLY").0, 1290);
+    eventually("its error can be read", may_be_read);
+    value(&mut client, "SELECT ID");
+    eventually("it cannot be any more", || !may_be_read());
+}
+
+#[test]
 fn a_transaction_is_known_from_its_first_statement_to_its_last() {
     let world = world();
     let mut client = world.client();
@@ -121,16 +146,9 @@ fn a_transaction_is_known_from_its_first_statement_to_its_last() {
 
 #[test]
 fn what_concerns_more_than_its_connection_is_judged() {
-    let world = World::new();
-    world.config.set_users(&[
-        UserRow { fast_forward: true, schema_locked: true, ..user("app") },
-        UserRow { fast_forward: true, ..user("other") },
-    ]);
-    let mut client = world.client();
-    value(&mut client, "SELECT ID");
-    assert_eq!(refused(&mut client, "USE elsewhere").0, 1044, "its schema is locked");
+    let world = world();
     let changes = world.backends.schema_changes();
-    world.client_as("other", None).query_drop("CREATE DATABASE new").unwrap();
+    world.client().query_drop("CREATE DATABASE new").unwrap();
     eventually("other sessions' connections enter theirs anew", || {
         world.backends.schema_changes() == changes + 1
     });

@@ -15,19 +15,19 @@ const NOTABLE: StatusFlags = StatusFlags::SERVER_MORE_RESULTS_EXISTS
 
 /// An answer that has come whole, an OK or one result set, and tells of nothing but itself.
 pub struct Whole {
-    pub(super) status: StatusFlags,
-    pub(super) warnings: u16,
+    status: StatusFlags,
+    warnings: u16,
     /// `None` where an EOF is its end.
-    pub(super) counts: Option<Counts>,
+    counts: Option<Counts>,
     /// The number of its last packet.
     pub(super) sequence: u8,
     /// `None` for an OK.
-    pub(super) set: Option<Set>,
+    set: Option<Set>,
 }
 
 /// Where the parts of a result set lie.
-pub(super) struct Set {
-    pub(super) rows: u64,
+struct Set {
+    rows: u64,
     /// Where its definitions have ended, the EOF behind them included.
     rows_at: usize,
     /// Where its last packet begins.
@@ -101,9 +101,6 @@ impl Whole {
             }
         }
     }
-}
-
-impl Whole {
     /// What it said.
     pub fn outcome(&self) -> Outcome {
         let rows = self.set.as_ref().map(|set| set.rows);
@@ -146,11 +143,11 @@ impl Whole {
 
 impl Set {
     /// Whether it is one row that a tracker would hold back until it knows what comes next.
-    pub(super) fn is_one_short_row(&self) -> bool {
+    fn is_one_short_row(&self) -> bool {
         self.rows == 1 && self.end_at - self.rows_at - HEADER <= LONGEST_HELD
     }
     /// Appends the set in the form for a client that expects EOF packets: `before` and `end` are the statuses in them.
-    pub(super) fn put_with_eof(
+    fn put_with_eof(
         &self,
         bytes: &[u8],
         out: &mut Vec<u8>,
