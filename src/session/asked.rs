@@ -62,6 +62,15 @@ pub fn asked(sql: &[u8]) -> Option<(Asked, String)> {
     Some((asked, String::from_utf8(name.to_vec()).ok()?))
 }
 
+/// The statement to prepare in place of one that asks for CONNECTION_ID(), which only the proxy knows: its number as a constant,
+/// with as many digits as make the servers describe the column as CONNECTION_ID()'s.
+pub fn with_own_id(sql: &[u8], id: u32) -> Option<Vec<u8>> {
+    let (Asked::ConnectionId, name) = asked(sql)? else { return None };
+    // Other signs may hide the closing quote in some character sets.
+    (name.is_ascii() && !name.contains('`'))
+        .then(|| format!("SELECT CAST({id:010} AS UNSIGNED) AS `{name}`").into_bytes())
+}
+
 /// What is left to read of a text.
 pub(super) struct Text<'a>(&'a [u8]);
 
@@ -149,6 +158,24 @@ fn is_of_name(byte: u8) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn the_own_id_is_a_constant_of_a_prepared_statement() {
+        for (sql, expected) in [
+            ("SELECT CONNECTION_ID();", Some("SELECT CAST(0000000012 AS UNSIGNED) AS `CONNECTION_ID()`")),
+            (
+                "select connection_id() as 'my id' limit 1",
+                Some("SELECT CAST(0000000012 AS UNSIGNED) AS `my id`"),
+            ),
+            ("SELECT CONNECTION_ID() AS 'a`b'", None),
+            ("SELECT CONNECTION_ID() AS 'Á'", None),
+            ("SELECT CONNECTION_ID() + 1", None),
+            ("SELECT VERSION()", None),
+        ] {
+            let told = with_own_id(sql.as_bytes(), 12);
+            assert_eq!(told.as_deref(), expected.map(str::as_bytes), "{sql}");
+        }
+    }
 
     #[test]
     fn simple_questions_are_understood_with_the_name_of_their_column() {

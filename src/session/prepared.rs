@@ -1,6 +1,7 @@
 //! The commands of prepared statements. A client's statement is not bound to a connection: whichever the session gets, it is
 //! prepared there when it is run. Only parameters that come in pieces and rows that are fetched bind the session to one.
 
+use super::asked::with_own_id;
 use super::classify::{Statement, classify};
 use super::hold::Reason;
 use super::local::Answer;
@@ -50,10 +51,12 @@ impl Session<'_> {
             Err(step) => return step,
         };
         let Judged { mut statement, verdict, .. } = judged;
-        let rewritten = verdict.text.map(|text| {
-            statement = classify(&text, self.quoting());
-            [&[Command::COM_STMT_PREPARE as u8], text.as_slice()].concat()
-        });
+        if let Some(text) = &verdict.text {
+            statement = classify(text, self.quoting());
+        }
+        let told = with_own_id(verdict.text.as_deref().unwrap_or(sql), self.id);
+        let rewritten =
+            told.or(verdict.text).map(|text| [&[Command::COM_STMT_PREPARE as u8], text.as_slice()].concat());
         let sql = rewritten.as_deref().map_or(sql, |payload| payload.get(1..).unwrap_or_default());
         let text = self.shared.texts.get(sql, &self.want.profile.of_texts());
         let preparing = Preparing { id: self.statements.next_id(), text, statement, routed };

@@ -99,6 +99,8 @@ pub fn ids_in_a_process_list(lab: &Lab) {
             let own = rows.iter().find(|row| row.get(0) == Some(one.connection_id())).unwrap();
             assert_eq!(own.get::<String, _>("Info").as_deref(), Some(sql), "{}", route.user);
         }
+        let asked = one.exec_first::<u32, _, _>("SELECT CONNECTION_ID()", ()).unwrap();
+        assert_eq!(asked, Some(one.connection_id()), "{}", route.user);
         one.query_drop(format!("KILL {}", other.connection_id())).unwrap();
         assert!(other.query_drop("SELECT 1").is_err(), "{}", route.user);
     }
