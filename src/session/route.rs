@@ -112,7 +112,8 @@ impl Route {
 impl Session<'_> {
     /// COM_QUERY whose text is `sql`, the end of the command's payload.
     pub(super) fn query(&mut self, command: &RawCommand<'_>, sql: &[u8]) -> Step {
-        if self.user.fast_forward && is_the_servers(sql) && !self.has_untold() {
+        let at_once = self.variables.default_query_delay.is_zero();
+        if self.user.fast_forward && at_once && is_the_servers(sql) && !self.has_untold() {
             // Its connection stays to the end, and has whatever statements leave there.
             let (message, statement) = (Message::Framed(command.framed), Statement::of_tables());
             return self.send(Command::COM_QUERY, statement, message, Role::Plain);

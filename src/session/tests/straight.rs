@@ -168,6 +168,18 @@ fn what_can_be_read_on_its_connection_is_never_taken_away() {
 }
 
 #[test]
+fn its_statements_are_held_back_as_all() {
+    let world = World::with(10, |variables| variables.default_query_delay = Duration::from_millis(50));
+    world.config.set_users(&[UserRow { fast_forward: true, ..user("app") }]);
+    let mut client = world.client();
+    for _ in 0..2 {
+        let start = Instant::now();
+        value(&mut client, "SELECT ID");
+        assert!(start.elapsed() >= Duration::from_millis(50));
+    }
+}
+
+#[test]
 fn its_statements_are_not_counted() {
     let world = world();
     let mut client = world.client();
