@@ -6,7 +6,7 @@ use super::local::Answer;
 use super::state::{Session, Step};
 use crate::quoting::Quoting;
 use crate::tokens::{Token, Tokens};
-use wire::{CapabilityFlags, SqlError};
+use wire::SqlError;
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,12 +23,12 @@ pub enum Among {
 
 /// Looks for the KILL of an id in a text that is none itself. Not seen is one in the body of a routine, or in a text that a variable
 /// holds. `version`: that of the server, which executes some comments.
-pub fn find(sql: &[u8], quoting: Quoting, version: &dyn Fn() -> String) -> Option<Among> {
-    let text = super::kill::text(sql, version);
+pub fn find(sql: &[u8], quoting: Quoting, version: &str) -> Option<Among> {
+    let text = super::kill::text(sql, || version.to_owned());
     let tokens: Vec<_> = Tokens::new(&text, quoting).collect();
     let parts: Vec<_> =
         tokens.split(|token| *token == Token::Symbol(b';')).filter(|part| !part.is_empty()).collect();
-    if parts.iter().any(|part| prepares_kill(part, quoting, version)) {
+    if parts.iter().any(|part| is_prepare_of_kill(part, quoting, version)) {
         return Some(Among::Prepared);
     }
     if parts.len() < 2 || parts.first().is_some_and(|part| is_routine(part)) {
@@ -47,7 +47,7 @@ pub fn find(sql: &[u8], quoting: Quoting, version: &dyn Fn() -> String) -> Optio
     }
 }
 
-/// Whether there may be several statements, or PREPARE or EXECUTE.
+/// Whether there may be several statements, or PREPARE or EXECUTE, also behind a comment.
 fn may_have(sql: &[u8]) -> bool {
     let first = sql.iter().find(|byte| !byte.is_ascii_whitespace());
     matches!(first, Some(b'p' | b'P' | b'e' | b'E' | b'/' | b'-' | b'#'))
@@ -58,7 +58,7 @@ fn is(token: &Token<'_>, keyword: &str) -> bool {
     matches!(token, Token::Word(word) if word.eq_ignore_ascii_case(keyword.as_bytes()))
 }
 
-fn prepares_kill(part: &[Token<'_>], quoting: Quoting, version: &dyn Fn() -> String) -> bool {
+fn is_prepare_of_kill(part: &[Token<'_>], quoting: Quoting, version: &str) -> bool {
     let text = match part {
         [prepare, _, from, Token::Text(text)] if is(prepare, "PREPARE") && is(from, "FROM") => text,
         [execute, immediate, Token::Text(text), ..]
@@ -68,11 +68,11 @@ fn prepares_kill(part: &[Token<'_>], quoting: Quoting, version: &dyn Fn() -> Str
         }
         _ => return false,
     };
-    Kill::is_verb_of(text, version) || is_compound_kill(text, quoting, version)
+    Kill::is_verb_of(text, || version.to_owned()) || is_compound_kill(text, quoting, version)
 }
 
 /// Whether a text is a compound statement with the KILL of an id in it. Prepared, it would mean the server's ids.
-pub fn is_compound_kill(sql: &[u8], quoting: Quoting, version: &dyn Fn() -> String) -> bool {
+pub fn is_compound_kill(sql: &[u8], quoting: Quoting, version: &str) -> bool {
     memchr::memchr(b';', sql).is_some() && find(sql, quoting, version) == Some(Among::Compound)
 }
 
@@ -117,7 +117,7 @@ impl Session<'_> {
             return false;
         }
         let (quoting, version) = (self.quoting(), self.version_at_hand());
-        is_compound_kill(sql, quoting, &|| version.clone())
+        is_compound_kill(sql, quoting, &version)
     }
     /// What comes of statements with a KILL among them. Several KILLs are performed in order, up to the first that fails.
     pub(super) fn kill_among(&mut self, sql: &[u8]) -> Option<Step> {
@@ -126,11 +126,11 @@ impl Session<'_> {
         }
         let quoting = self.quoting();
         let version = self.version_at_hand();
-        let kills = match find(sql, quoting, &|| version.clone())? {
+        let kills = match find(sql, quoting, &version)? {
             Among::Prepared => return Some(Step::Answer(Answer::Error(super::kill::not_preparable()))),
             Among::Compound => return Some(Step::Answer(Answer::Error(not_alone()))),
             // The server refuses several statements.
-            _ if !self.want.identity.class.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS) => return None,
+            _ if !self.allows_multi_statements() => return None,
             Among::Others => return Some(Step::Answer(Answer::Error(not_alone()))),
             Among::Kills(kills) => kills,
         };
@@ -152,7 +152,7 @@ mod tests {
     use crate::pool::Target;
 
     fn found(sql: &str) -> Option<Among> {
-        find(sql.as_bytes(), Quoting::default(), &|| "9.7.0".to_owned())
+        find(sql.as_bytes(), Quoting::default(), "9.7.0")
     }
 
     #[test]
