@@ -54,8 +54,6 @@ pub struct Statement {
     pub reads_diagnostics: bool,
     /// It reads ROW_COUNT() or FOUND_ROWS().
     pub reads_counts: bool,
-    /// It leaves something for the next statement that no answer tells (FOUND_ROWS(), LAST_INSERT_ID(n)).
-    pub read_by_next: bool,
     /// It has SQL_CALC_FOUND_ROWS: FOUND_ROWS() is not the number of rows in its answer.
     pub calculates_rows: bool,
     /// It has LAST_INSERT_ID(n), which rows in the answer do not tell.
@@ -90,7 +88,7 @@ impl Statement {
     /// client what it is for the proxy, as a process list is not.
     pub fn is_plain(&self) -> bool {
         let reads = self.reads_counts || self.reads_diagnostics || self.reads_insert_id;
-        let leaves = self.read_by_next || self.calculates_rows || self.sets_insert_id || self.returns_rows;
+        let leaves = self.calculates_rows || self.sets_insert_id || self.returns_rows;
         let changes = self.effect != Effect::Nothing || self.changes_schema || self.calls.any();
         !(reads || leaves || changes || self.kind == Kind::Show)
     }
@@ -215,7 +213,6 @@ impl<'a> Scan<'a> {
             // LAST_INSERT_ID(n) sets what it reads.
             let sets = self.since_insert_id == 2 && token != Token::Symbol(b')');
             self.found.sets_insert_id |= sets;
-            self.found.read_by_next |= sets;
             self.since_insert_id = if self.since_insert_id == 1 { 2 } else { 0 };
         }
         match token {
@@ -359,9 +356,7 @@ impl<'a> Scan<'a> {
             }
             b"WARNING_COUNT" | b"ERROR_COUNT" | b"DIAGNOSTICS" => self.found.reads_diagnostics = true,
             b"ROW_COUNT" | b"FOUND_ROWS" => self.found.reads_counts = true,
-            b"SQL_CALC_FOUND_ROWS" => {
-                (self.found.read_by_next, self.found.calculates_rows) = (true, true);
-            }
+            b"SQL_CALC_FOUND_ROWS" => self.found.calculates_rows = true,
             // The variable @@identity.
             b"IDENTITY" if self.previous.is_empty() || self.previous == DOT => {
                 self.found.reads_insert_id = true

@@ -30,8 +30,8 @@ const MOST_FOUND: u64 = 20;
 
 impl Counts {
     /// Takes note of an answer (MySQL manual, "Information Functions"): ROW_COUNT() is -1 after a result set or an error. To prepare a
-    /// statement leaves both.
-    pub fn note(&mut self, outcome: &Outcome) {
+    /// statement leaves both. `calculated`: the statement had SQL_CALC_FOUND_ROWS.
+    pub fn note(&mut self, outcome: &Outcome, calculated: bool) {
         if outcome.prepared.is_some() {
             return;
         }
@@ -42,11 +42,6 @@ impl Counts {
         self.affected_here = false;
         if let Some(rows) = outcome.last_result {
             (self.found, self.found_here, self.found_elsewhere) = (rows, false, false);
-        }
-    }
-    /// Takes note of whether the statement whose answer was noted last had SQL_CALC_FOUND_ROWS.
-    pub fn note_calculation(&mut self, outcome: &Outcome, calculated: bool) {
-        if outcome.last_result.is_some() && outcome.prepared.is_none() {
             self.found_there = calculated;
         }
     }
@@ -126,15 +121,15 @@ mod tests {
     #[test]
     fn counts_follow_the_answers() {
         let mut counts = Counts::default();
-        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() });
+        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() }, false);
         assert_eq!(value(&mut counts.clone(), Count::Found), "7");
         assert_eq!(value(&mut counts.clone(), Count::Affected), "-1");
-        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() });
+        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() }, false);
         assert_eq!(value(&mut counts.clone(), Count::Found), "7");
         assert_eq!(value(&mut counts, Count::Affected), "3");
         assert!(counts.asked);
         let error = Some(Box::new(SqlError::new(1, "HY000", "x")));
-        counts.note(&Outcome { error, affected_rows: 5, ..Outcome::default() });
+        counts.note(&Outcome { error, affected_rows: 5, ..Outcome::default() }, false);
         assert_eq!(value(&mut counts, Count::Affected), "-1");
     }
 
@@ -142,16 +137,15 @@ mod tests {
     fn calculated_rows_are_known_when_they_were_asked_for() {
         let mut counts = Counts::default();
         let outcome = Outcome { last_result: Some(2), ..Outcome::default() };
-        counts.note(&outcome);
-        counts.note_calculation(&outcome, true);
-        counts.note_calculation(&Outcome::default(), false);
+        counts.note(&outcome, true);
+        counts.note(&Outcome::default(), false);
         assert!(counts.is_found_there() && !counts.are_tellable());
         assert!(
             matches!(counts.answer(Count::Found, "f()".to_owned()), Answer::Error(error) if error.code == 2013)
         );
         counts.learn_found(9);
         assert_eq!(value(&mut counts.clone(), Count::Found), "9");
-        counts.note_calculation(&outcome, true);
+        counts.note(&outcome, true);
         counts.note_here(-1, Some(1));
         assert_eq!(value(&mut counts, Count::Found), "1");
     }
@@ -159,16 +153,16 @@ mod tests {
     #[test]
     fn what_was_answered_here_a_connection_is_told() {
         let mut counts = Counts::default();
-        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() });
+        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() }, false);
         assert_eq!(counts.clone().take_here(), None);
         counts.note_here(0, None);
         assert_eq!(counts.clone().take_here(), Some((0, None)));
         counts.note_here(-1, Some(1));
         assert_eq!(value(&mut counts.clone(), Count::Found), "1");
         // A statement without rows leaves FOUND_ROWS() as it is, and one that is prepared both.
-        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() });
+        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() }, false);
         let prepared = wire::tracker::Prepared { id: 1, parameters: 0, columns: 0 };
-        counts.note(&Outcome { prepared: Some(prepared), ..Outcome::default() });
+        counts.note(&Outcome { prepared: Some(prepared), ..Outcome::default() }, false);
         assert_eq!(value(&mut counts.clone(), Count::Affected), "3");
         assert_eq!(counts.clone().take_here(), None);
         counts.note_here(0, None);
@@ -179,11 +173,11 @@ mod tests {
     #[test]
     fn rows_found_before_a_move_are_not_the_new_connections() {
         let mut counts = Counts::default();
-        counts.note(&Outcome { last_result: Some(1), ..Outcome::default() });
+        counts.note(&Outcome { last_result: Some(1), ..Outcome::default() }, false);
         counts.moved();
-        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() });
+        counts.note(&Outcome { affected_rows: 3, ..Outcome::default() }, false);
         assert!(counts.is_elsewhere(Count::Found) && !counts.is_elsewhere(Count::Affected));
-        counts.note(&Outcome { last_result: Some(2), ..Outcome::default() });
+        counts.note(&Outcome { last_result: Some(2), ..Outcome::default() }, false);
         assert!(!counts.is_elsewhere(Count::Found));
     }
 
@@ -201,14 +195,14 @@ mod tests {
     #[test]
     fn another_connection_is_told_what_it_can_be() {
         let mut counts = Counts::default();
-        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() });
+        counts.note(&Outcome { last_result: Some(7), ..Outcome::default() }, false);
         counts.moved();
         assert_eq!(counts.take_here(), Some((-1, Some(7))));
         for outcome in [
             Outcome { last_result: Some(MOST_FOUND + 1), ..Outcome::default() },
             Outcome { affected_rows: 1, ..Outcome::default() },
         ] {
-            counts.note(&outcome);
+            counts.note(&outcome, false);
             counts.moved();
             assert_eq!(counts.take_here(), None);
         }

@@ -33,10 +33,10 @@ impl Session<'_> {
             self.hold.warnings = outcome.warnings;
             self.hold.error_state = outcome.error.as_ref().map(|error| error.state);
         }
-        self.counts.note(outcome);
-        self.counts.note_calculation(outcome, statement.calculates_rows);
+        self.counts.note(outcome, statement.calculates_rows);
         self.see(statement, outcome);
-        self.hold.linger = self.hold.complaint || statement.read_by_next || self.counts.asked || named;
+        let told_by_none = statement.calculates_rows || statement.sets_insert_id;
+        self.hold.linger = self.hold.complaint || told_by_none || self.counts.asked || named;
     }
     /// Whether the command at hand may have named the id that its answer reports.
     pub(super) fn may_name(&mut self, client: &Channel, role: &Role, kind: Kind, id: u64) -> bool {

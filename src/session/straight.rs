@@ -89,8 +89,7 @@ impl Session<'_> {
         }
         lease.backend().status = status;
         self.warnings = 0;
-        self.counts.note(outcome);
-        self.counts.note_calculation(outcome, false);
+        self.counts.note(outcome, false);
         true
     }
 }

@@ -143,11 +143,11 @@ fn use_and_set_are_understood() {
 #[test]
 fn what_the_next_statement_may_read_is_noticed() {
     let calc = classify(b"SELECT SQL_CALC_FOUND_ROWS * FROM t LIMIT 1", Quoting::default());
-    assert!(calc.read_by_next && !calc.reads_insert_id);
+    assert!(calc.calculates_rows && !calc.reads_insert_id);
     let plain = classify(b"INSERT INTO t VALUES (last_insert_id())", Quoting::default());
-    assert!(plain.reads_insert_id && !plain.read_by_next && !plain.sets_insert_id);
+    assert!(plain.reads_insert_id && !plain.calculates_rows && !plain.sets_insert_id);
     let set = classify(b"UPDATE t SET a = LAST_INSERT_ID(a + 1)", Quoting::default());
-    assert!(set.read_by_next && set.sets_insert_id);
+    assert!(set.sets_insert_id);
     assert!(classify(b"SELECT row_count() - 1", Quoting::default()).reads_counts);
     assert!(classify(b"SELECT Found_Rows() + 1", Quoting::default()).reads_counts);
     assert!(classify(b"INSERT INTO t VALUES (1) RETURNING id", Quoting::default()).returns_rows);
