@@ -71,29 +71,16 @@ impl Session<'_> {
                 return Ok(());
             }
         }
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let text = format!("DO LAST_INSERT_ID({})", self.insert_id);
-        match lease.backend().query(&text, OWN_ANSWER, deadline) {
-            // A server without DO has no ids of its sessions either.
-            Ok(_) | Err(WireError::Sql(_)) => self.hold.own_insert_id = true,
-            Err(error) => return Err(error),
-        }
+        // A server without DO has no ids of its sessions either.
+        self.ask_here(&format!("DO LAST_INSERT_ID({})", self.insert_id))?;
+        self.hold.own_insert_id = true;
         self.counts.moved();
         Ok(())
     }
     /// Reads LAST_INSERT_ID() before the connection is gone that knows it. One that is not the session's own, nor what was reported,
     /// is another session's: then it is as before.
     pub(super) fn ask_for_insert_id(&mut self) -> Result<(), WireError> {
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let rows = match lease.backend().query("SELECT LAST_INSERT_ID()", OWN_ANSWER, deadline) {
-            Ok(answer) => answer.rows,
-            Err(WireError::Sql(_)) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let value = rows.into_iter().flatten().flatten().next();
-        let there = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok());
+        let there = self.ask_number_here("SELECT LAST_INSERT_ID()")?;
         let reported = std::mem::take(&mut self.hold.reported_insert_ids);
         match (there, self.hold.unproven_insert_id.take()) {
             (Some(id), Some(before)) if id != self.insert_id && !reported.contains(&id) => {
@@ -110,15 +97,9 @@ impl Session<'_> {
     }
     /// Reads FOUND_ROWS() before the connection is gone that knows it.
     pub(super) fn ask_for_found_rows(&mut self) -> Result<(), WireError> {
-        let Some(lease) = self.lease.as_mut().filter(|_| self.counts.is_found_there()) else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let rows = match lease.backend().query("SELECT FOUND_ROWS()", OWN_ANSWER, deadline) {
-            Ok(answer) => answer.rows,
-            Err(WireError::Sql(_)) => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let value = rows.into_iter().flatten().flatten().next();
-        if let Some(found) = value.and_then(|value| String::from_utf8(value).ok()?.parse().ok()) {
+        if self.counts.is_found_there()
+            && let Some(found) = self.ask_number_here("SELECT FOUND_ROWS()")?
+        {
             self.counts.learn_found(found);
         }
         Ok(())
@@ -126,23 +107,31 @@ impl Session<'_> {
     /// Has the server report the variables that it set back after SET STATEMENT, which it does with the next change, so that it does
     /// not with another session's.
     pub(super) fn hear_what_is_set_back(&mut self) -> Result<(), WireError> {
-        let Some(lease) = self.lease.as_mut().filter(|_| self.hold.set_back.is_some()) else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        match lease.backend().query("SET sql_notes=@@sql_notes", OWN_ANSWER, deadline) {
-            Ok(_) | Err(WireError::Sql(_)) => Ok(()),
-            Err(error) => Err(error),
+        if self.hold.set_back.is_some() {
+            self.ask_here("SET sql_notes=@@sql_notes")?;
         }
+        Ok(())
     }
     /// Takes away warnings and errors that another session left on this connection, and with them what else can be read there.
     pub(super) fn clear_diagnostics(&mut self) -> Result<(), WireError> {
-        let Some(lease) = &mut self.lease else { return Ok(()) };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        match lease.backend().query(CLEAR, OWN_ANSWER, deadline) {
-            Ok(_) | Err(WireError::Sql(_)) => self.hold.own_diagnostics = true,
-            Err(error) => return Err(error),
-        }
+        self.ask_here(CLEAR)?;
+        self.hold.own_diagnostics = true;
         // It has counts of its own.
         self.counts.moved();
         Ok(())
+    }
+    /// The rows of a statement of our own on the connection in hand; none if the server refuses it.
+    fn ask_here(&mut self, sql: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>, WireError> {
+        let Some(lease) = &mut self.lease else { return Ok(Vec::new()) };
+        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
+        match lease.backend().query(sql, OWN_ANSWER, deadline) {
+            Ok(answer) => Ok(answer.rows),
+            Err(WireError::Sql(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+    fn ask_number_here(&mut self, sql: &str) -> Result<Option<u64>, WireError> {
+        let value = self.ask_here(sql)?.into_iter().flatten().flatten().next();
+        Ok(value.and_then(|value| String::from_utf8(value).ok()?.parse().ok()))
     }
 }
