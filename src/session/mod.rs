@@ -253,7 +253,7 @@ fn converse(
 
 /// Tells the client what is to be told. False if it is to be left.
 #[inline(never)]
-fn conclude(client: &mut Channel, session: &Session<'_>, step: Step) -> Result<bool, WireError> {
+fn conclude(client: &mut Channel, session: &mut Session<'_>, step: Step) -> Result<bool, WireError> {
     let reply = Reply { channel: client, capabilities: session.capabilities(), status: session.status() };
     let told = match &step {
         Step::Answer(answer) => answer.error(),
@@ -271,6 +271,8 @@ fn conclude(client: &mut Channel, session: &Session<'_>, step: Step) -> Result<b
         Step::Answer(answer) => answer.write(reply)?,
         Step::End(Some(error)) => {
             reply.error(&error)?;
+            // Others need not wait for the client to go.
+            session.clean_up();
             client.close_gently(GOODBYE);
             return Ok(false);
         }

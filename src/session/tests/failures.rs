@@ -407,3 +407,15 @@ fn a_close_cuts_running_statements() {
     world.fake.control.statement.open();
     assert_eq!(refused(&mut world.client(), "SELECT ID").0, 1053);
 }
+
+#[test]
+fn who_is_told_to_go_has_no_connection_while_going() {
+    let world = World::new();
+    let mut client = Raw::new(&world);
+    client.send_query("SET @a=1");
+    client.read();
+    world.backends.drain(&world.endpoint());
+    client.send_query("SELECT ID");
+    assert_eq!(client.read_error(), 2013);
+    eventually("its connection is free", || world.used() == 0 && world.registry.sessions() == 1);
+}
