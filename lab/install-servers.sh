@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the real database servers that the tests and demonstrations run against, on a Debian machine, as root:
 #
-#   MariaDB     from the machine's own Debian release (mariadb-server-core: binaries only, no system service)
+#   MariaDB     from the machine's own Debian release (mariadb-server-core, mariadb-client: no system service)
 #   MySQL 9.7   from Debian unstable, in a directory of its own (a chroot), so that the machine itself stays as it is
 #
 # Safe to run again: what is there already is left alone. lab/real-servers.sh starts what this installs.
@@ -38,7 +38,12 @@ quietly() { # quietly WHAT COMMAND...: its output is shown only when it fails
 
 apt_install() { apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"; }
 
-have_mariadb() { command -v mariadbd mariadb mariadb-install-db >/dev/null; }
+have_mariadb() {
+    local program
+    for program in mariadbd mariadb mariadb-dump mariadb-install-db; do
+        command -v "$program" >/dev/null || return 1
+    done
+}
 have_mysql() { [ -x "$mysql_root/usr/sbin/mysqld" ] && [ -x "$mysql_root/usr/bin/mysql" ]; }
 
 update_package_lists() {
@@ -55,7 +60,7 @@ debian_mirror() {
 }
 
 install_mariadb() {
-    quietly "installing MariaDB" apt_install mariadb-server-core mariadb-client-core
+    quietly "installing MariaDB" apt_install mariadb-server-core mariadb-client
 }
 
 # Built beside its place and moved there when complete, so that an interrupted run leaves nothing that looks finished.
