@@ -34,7 +34,10 @@ require_servers() {
     [ "$(id -u)" = 0 ] || cannot "MySQL runs in a chroot, which needs root"
     local missing="run lab/install-servers.sh first"
     [ -x "$mysql_root/usr/sbin/mysqld" ] || cannot "no MySQL in $mysql_root: $missing"
-    command -v mariadbd mariadb mariadb-install-db >/dev/null || cannot "MariaDB is not installed: $missing"
+    local program
+    for program in mariadbd mariadb mariadb-install-db; do
+        command -v "$program" >/dev/null || cannot "MariaDB's $program is not installed: $missing"
+    done
 }
 
 # The accounts. Only loopback can reach them.
