@@ -77,15 +77,15 @@ impl Reasons {
     }
     /// Adds one.
     pub fn add(&mut self, reason: Reason) {
-        self.0 |= 1 << reason as u8;
+        self.0 |= Self::of(reason).0;
     }
     /// Takes one away.
     pub fn remove(&mut self, reason: Reason) {
-        self.0 &= !(1 << reason as u8);
+        self.0 &= !Self::of(reason).0;
     }
     /// Whether one is among them.
     pub fn contains(self, reason: Reason) -> bool {
-        self.0 & (1 << reason as u8) != 0
+        self.0 & Self::of(reason).0 != 0
     }
     /// Whether there is none.
     pub fn is_empty(self) -> bool {

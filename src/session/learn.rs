@@ -6,8 +6,6 @@ use super::settings::{Assignment, Setting};
 use super::state::Session;
 use crate::pool::{CHARACTER_SETS, is_restorable, literal};
 use std::sync::Arc;
-use std::time::Instant;
-use wire::backend::OWN_ANSWER;
 use wire::tracker::{Notices, Outcome};
 
 /// Most variables that are remembered for one session, and the longest value in bytes; beyond, its connection stays with it.
@@ -112,15 +110,9 @@ impl Session<'_> {
     }
     /// SET CHARACTER SET takes the collation of the schema, which no report tells: the server is asked.
     fn ask_for_names(&mut self) {
-        let Some(lease) = &mut self.lease else { return };
-        let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
-        let answer = lease.backend().query(
-            "SELECT @@character_set_client, @@collation_connection",
-            OWN_ANSWER,
-            deadline,
-        );
-        let texts = answer.ok().and_then(|result| {
-            let row = result.rows.into_iter().next()?;
+        let rows = self.ask_here("SELECT @@character_set_client, @@collation_connection");
+        let texts = rows.ok().and_then(|rows| {
+            let row = rows.into_iter().next()?;
             let texts = row.into_iter().map(|value| String::from_utf8(value?).ok());
             texts.collect::<Option<Vec<_>>>()
         });

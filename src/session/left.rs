@@ -121,7 +121,7 @@ impl Session<'_> {
         Ok(())
     }
     /// The rows of a statement of our own on the connection in hand; none if the server refuses it.
-    fn ask_here(&mut self, sql: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>, WireError> {
+    pub(super) fn ask_here(&mut self, sql: &str) -> Result<Vec<Vec<Option<Vec<u8>>>>, WireError> {
         let Some(lease) = &mut self.lease else { return Ok(Vec::new()) };
         let deadline = Instant::now() + self.shared.config.variables().connect_timeout_server;
         match lease.backend().query(sql, OWN_ANSWER, deadline) {
